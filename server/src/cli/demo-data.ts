@@ -1,0 +1,174 @@
+import type { TraceDraft } from '../core/trace.ts';
+
+/** Made-up AI calls that look like a product's: a few models, a few features, long tails, some errors. */
+interface DemoModel {
+  name: string;
+  weight: number;
+  usdPerMillionIn: number;
+  usdPerMillionOut: number;
+  msPerToken: number;
+}
+
+const models: readonly DemoModel[] = [
+  { name: 'gpt-4o-mini', weight: 40, usdPerMillionIn: 0.15, usdPerMillionOut: 0.6, msPerToken: 6 },
+  { name: 'gpt-4o', weight: 22, usdPerMillionIn: 2.5, usdPerMillionOut: 10, msPerToken: 12 },
+  { name: 'claude-sonnet-4', weight: 18, usdPerMillionIn: 3, usdPerMillionOut: 15, msPerToken: 14 },
+  {
+    name: 'claude-haiku-3.5',
+    weight: 12,
+    usdPerMillionIn: 0.8,
+    usdPerMillionOut: 4,
+    msPerToken: 7,
+  },
+  {
+    name: 'gemini-2.5-pro',
+    weight: 8,
+    usdPerMillionIn: 1.25,
+    usdPerMillionOut: 10,
+    msPerToken: 11,
+  },
+];
+
+interface DemoFeature {
+  name: string | null;
+  weight: number;
+  tokensIn: number;
+  tokensOut: number;
+}
+
+const features: readonly DemoFeature[] = [
+  { name: 'chat', weight: 45, tokensIn: 350, tokensOut: 180 },
+  { name: 'search', weight: 20, tokensIn: 900, tokensOut: 60 },
+  { name: 'summarize', weight: 15, tokensIn: 2400, tokensOut: 220 },
+  { name: 'classify', weight: 10, tokensIn: 140, tokensOut: 5 },
+  { name: 'code-review', weight: 5, tokensIn: 3800, tokensOut: 520 },
+  { name: null, weight: 5, tokensIn: 200, tokensOut: 100 },
+];
+
+const errorShare = 0.018;
+const errors = [
+  '429 rate limit reached',
+  '503 the model is overloaded',
+  'timeout after 30 s',
+  '400 the context is too long',
+];
+const questions = [
+  'How do I change the billing address of my account?',
+  'Summarize the attached report in five sentences for a busy reader.',
+  'Which of these tickets should be answered first, and why?',
+  'Write a polite reply that declines the offer but keeps the door open.',
+  'Explain the difference between the two plans in a short table.',
+  'Find the mistake in this function and suggest a fix.',
+];
+const sentences = [
+  'Open the settings, choose Billing, and press Edit beside the address.',
+  'The second quarter closed above plan, mostly because of the new region.',
+  'The first ticket blocks a release, so it should come before the others.',
+  'Thank you for the thoughtful offer; at this time we will stay with our present supplier.',
+  'The team plan adds roles and an audit log; the personal plan does not have them.',
+  'The loop ends one step early, so the last element is never read.',
+  'Let me know if you would like more detail on any of these points.',
+];
+
+/** The same seed gives the same drafts. */
+export function* demoDrafts(count: number, seed: number): Generator<TraceDraft> {
+  const random = seededRandom(seed);
+  for (let i = 0; i < count; i++) yield demoDraft(random);
+}
+
+function demoDraft(random: () => number): TraceDraft {
+  const model = pick(models, random);
+  const feature = pick(features, random);
+  const failed = random() < errorShare;
+  const promptTokens = longTail(feature.tokensIn, random);
+  const completionTokens = failed ? 0 : longTail(feature.tokensOut, random);
+  const usd =
+    (promptTokens * model.usdPerMillionIn + completionTokens * model.usdPerMillionOut) / 1e6;
+  return {
+    model: model.name,
+    input: oneOf(questions, random),
+    output: failed ? null : answer(random),
+    promptTokens,
+    completionTokens,
+    latencyMs: Math.round(180 + longTail(120, random) + completionTokens * model.msPerToken),
+    costUsd: Number(usd.toFixed(8)),
+    status: failed ? 'error' : 'success',
+    errorMessage: failed ? oneOf(errors, random) : null,
+    featureName: feature.name,
+    // Squared, so that a few users make most of the calls.
+    userIdentifier: `user-${Math.floor(random() ** 2 * 800) + 1}`,
+  };
+}
+
+function answer(random: () => number): string {
+  const parts = Array.from({ length: 1 + Math.floor(random() * 4) }, () =>
+    oneOf(sentences, random),
+  );
+  return parts.join(' ');
+}
+
+/** How busy each hour of a UTC day is. */
+const hourWeights = [
+  2, 1, 1, 1, 1, 2, 4, 7, 10, 12, 12, 11, 9, 11, 12, 12, 11, 9, 7, 6, 5, 4, 3, 3,
+];
+const hourUs = 3_600_000_000;
+
+/** Ascending times between two moments, with more of them by day than by night. */
+export function* demoTimes(count: number, fromUs: number, toUs: number): Generator<number> {
+  const slices = hourSlices(fromUs, toUs);
+  const total = slices.reduce((sum, { weight }) => sum + weight, 0);
+  let at = 0;
+  let passed = 0;
+  for (let i = 0; i < count; i++) {
+    const target = ((i + 0.5) / count) * total;
+    while (at < slices.length - 1 && passed + (slices[at]?.weight ?? 0) < target) {
+      passed += slices[at]?.weight ?? 0;
+      at += 1;
+    }
+    const slice = slices[at] ?? { startUs: fromUs, endUs: toUs, weight: 1 };
+    const share = Math.min(1, (target - passed) / slice.weight);
+    yield Math.floor(slice.startUs + share * (slice.endUs - slice.startUs));
+  }
+}
+
+function hourSlices(fromUs: number, toUs: number) {
+  const slices: { startUs: number; endUs: number; weight: number }[] = [];
+  for (let startUs = fromUs; startUs < toUs;) {
+    const hour = Math.floor(startUs / hourUs);
+    const endUs = Math.min(toUs, (hour + 1) * hourUs);
+    slices.push({
+      startUs,
+      endUs,
+      weight: ((hourWeights[hour % 24] ?? 1) * (endUs - startUs)) / hourUs,
+    });
+    startUs = endUs;
+  }
+  return slices;
+}
+
+/** Mostly near the middle, seldom far above it. */
+function longTail(middle: number, random: () => number): number {
+  return Math.max(1, Math.round(middle * Math.exp((random() + random() + random() - 1.5) * 1.2)));
+}
+
+function pick<T extends { weight: number }>(choices: readonly T[], random: () => number): T {
+  let left = random() * choices.reduce((sum, { weight }) => sum + weight, 0);
+  for (const choice of choices) {
+    left -= choice.weight;
+    if (left < 0) return choice;
+  }
+  return choices.at(-1) as T;
+}
+
+function oneOf<T>(choices: readonly T[], random: () => number): T {
+  return choices[Math.floor(random() * choices.length)] as T;
+}
+
+/** A small linear congruential generator (Numerical Recipes' constants): enough for demo data. */
+function seededRandom(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return state / 2 ** 32;
+  };
+}

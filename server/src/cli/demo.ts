@@ -1,0 +1,111 @@
+import { settingFlags } from '../config.ts';
+import type { TraceDraft } from '../core/trace.ts';
+import { OperatorError } from '../errors.ts';
+import type { Store } from '../store/store.ts';
+import { jsonFlag, textFlag } from './command.ts';
+import type { Call, Command } from './command.ts';
+import { demoDrafts, demoTimes } from './demo-data.ts';
+import { openProgress } from './progress.ts';
+import { checkName, withStore } from './with-store.ts';
+
+const batchRows = 1000;
+const batchesInFlight = 3;
+
+export const demo: Command = {
+  name: 'demo',
+  summary: 'Fill a team with made-up traces to look at',
+  words: [],
+  flags: {
+    count: { type: 'string', help: 'how many traces, 10000 by default' },
+    team: { type: 'string', help: 'name of the team, "demo" by default; made where there is none' },
+    days: { type: 'string', help: 'spread over the last days, 30 by default' },
+    seed: { type: 'string', help: 'a number; the same seed makes the same traces' },
+    ...jsonFlag,
+    ...settingFlags('database'),
+  },
+  more:
+    'It may run beside the server. Time in a team never runs backwards: where the team has traces already,\n' +
+    'the new ones are spread from the last of them to now.',
+  run: (call) =>
+    withStore(call, async (store, clock) => {
+      const count = numberFlag(call, 'count', 10_000, 100_000_000);
+      const days = numberFlag(call, 'days', 30, 3650);
+      const seed = numberFlag(call, 'seed', 1, 2 ** 31);
+      const nowUs = clock();
+      const { team } = await store.ensureTeam(
+        checkName('--team', textFlag(call, 'team') ?? 'demo'),
+        nowUs,
+      );
+      const fromUs = Math.max(
+        nowUs - days * 86_400_000_000,
+        (await newestTimeUs(store, team.id)) + 1,
+      );
+      const startMs = performance.now();
+      await fill(store, team.id, demoDrafts(count, seed), demoTimes(count, fromUs, nowUs), count);
+      const seconds = (performance.now() - startMs) / 1000;
+      const product = {
+        team_id: team.id,
+        team: team.name,
+        traces: count,
+        seconds: Number(seconds.toFixed(1)),
+      };
+      call.print(
+        call.flags['json']
+          ? JSON.stringify(product)
+          : `Stored ${count} traces for the team "${team.name}" in ${product.seconds} s.\n` +
+              `To read them, make a key: tracetally keys create --team "${team.name}"`,
+      );
+      return 0;
+    }),
+};
+
+/** Through the same door as every trace, a few batches at a time. */
+async function fill(
+  store: Store,
+  teamId: string,
+  drafts: Iterator<TraceDraft>,
+  times: Iterator<number>,
+  count: number,
+): Promise<void> {
+  const progress = openProgress('traces');
+  let stored = 0;
+  let made = 0;
+  async function worker(): Promise<void> {
+    while (made < count) {
+      const rows = Math.min(batchRows, count - made);
+      made += rows;
+      const [outcome] = await store.append([
+        { teamId, drafts: take(drafts, rows), timesUs: take(times, rows) },
+      ]);
+      if (outcome?.kind !== 'stored') {
+        throw new OperatorError(`The store refused the traces: ${outcome?.reason ?? 'no answer'}.`);
+      }
+      stored += rows;
+      progress.show(stored, count);
+    }
+  }
+  await Promise.all(Array.from({ length: batchesInFlight }, worker));
+  progress.end();
+}
+
+function take<T>(source: Iterator<T>, count: number): T[] {
+  return Array.from({ length: count }, () => source.next().value as T);
+}
+
+async function newestTimeUs(store: Store, teamId: string): Promise<number> {
+  const { chunks } = await store.page(teamId, {
+    page: 1,
+    limit: 1,
+    omit: new Set(['input', 'output']),
+  });
+  for await (const [trace] of chunks) return trace?.createdAtUs ?? 0;
+  return 0;
+}
+
+function numberFlag(call: Call, name: string, fallback: number, max: number): number {
+  const text = textFlag(call, name);
+  if (text === null) return fallback;
+  const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : NaN;
+  if (value >= 1 && value <= max) return value;
+  throw new OperatorError(`--${name} must be a whole number from 1 to ${max}.`);
+}

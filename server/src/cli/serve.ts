@@ -1,0 +1,49 @@
+import closeWithGrace from 'close-with-grace';
+import { allSettings, envOnlyHelp, readConfig, settingFlags } from '../config.ts';
+import { limits } from '../limits.ts';
+import { startService } from '../main.ts';
+import type { Command } from './command.ts';
+
+export const serve: Command = {
+  name: 'serve',
+  summary: 'Run the service',
+  words: [],
+  flags: settingFlags(...allSettings),
+  more: `A flag wins over its environment variable. Only the environment sets:\n  ${envOnlyHelp}`,
+  async run({ flags, print }) {
+    const config = readConfig(flags);
+    const service = await startService(config);
+    print(greeting(service.url, service.firstKey));
+    await untilAskedToStop(service.stop);
+    return 0;
+  },
+};
+
+/** Resolves never: the process ends in close-with-grace, with 0 after a signal and 1 after an error. */
+function untilAskedToStop(stop: (options: { notice: boolean }) => Promise<void>): Promise<void> {
+  return new Promise(() => {
+    closeWithGrace({ delay: limits.stopTimeoutMs }, async ({ signal, err }) => {
+      if (err) process.stderr.write(`TraceTally stops: ${err.stack ?? err.message}\n`);
+      await stop({ notice: signal === 'SIGTERM' });
+    });
+  });
+}
+
+function greeting(url: string, firstKey: string | null): string {
+  if (firstKey === null) return `TraceTally listens on ${url}`;
+  return `TraceTally listens on ${url}
+
+This store is new, so here is a key for its team "default". It is shown only once:
+
+  ${firstKey}
+
+Record your first AI call:
+
+  curl -sS ${url}/traces -H 'Authorization: Bearer ${firstKey}' -H 'Content-Type: application/json' \\
+    -d '{"model":"gpt-4o","input":"Hello!","output":"Hi, how can I help?","prompt_tokens":9,"completion_tokens":7,"latency_ms":840,"cost_usd":0.0015,"feature_name":"chat"}'
+
+and see what it adds up to:
+
+  curl -sS ${url}/analytics/overview -H 'Authorization: Bearer ${firstKey}'
+`;
+}

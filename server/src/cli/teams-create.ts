@@ -1,0 +1,26 @@
+import { settingFlags } from '../config.ts';
+import { OperatorError } from '../errors.ts';
+import { jsonFlag } from './command.ts';
+import type { Command } from './command.ts';
+import { checkName, withStore } from './with-store.ts';
+
+export const teamsCreate: Command = {
+  name: 'teams create',
+  summary: 'Create a team',
+  words: ['NAME'],
+  flags: { ...jsonFlag, ...settingFlags('database') },
+  run: (call) =>
+    withStore(call, async (store, clock) => {
+      const name = checkName('NAME', call.words[0] ?? '');
+      const { team, created } = await store.ensureTeam(name, clock());
+      if (!created)
+        throw new OperatorError(`There is a team "${name}" already, with the id ${team.id}.`);
+      const product = { team_id: team.id, team: team.name };
+      call.print(
+        call.flags['json']
+          ? JSON.stringify(product)
+          : `Created the team "${team.name}" with the id ${team.id}.`,
+      );
+      return 0;
+    }),
+};

@@ -1,0 +1,33 @@
+import { readConfig } from '../config.ts';
+import { openClock } from '../core/clock.ts';
+import type { Clock } from '../core/clock.ts';
+import { OperatorError } from '../errors.ts';
+import { openStore } from '../store/open-store.ts';
+import type { Store, Team } from '../store/store.ts';
+import type { Call } from './command.ts';
+
+/** Opens the store beside a server that may be running, and closes it whatever happens. */
+export async function withStore<T>(
+  call: Call,
+  work: (store: Store, clock: Clock) => Promise<T>,
+): Promise<T> {
+  const clock = { kind: 'system' } as const;
+  const store = await openStore(readConfig(call.flags).database, { clock, role: 'tool' });
+  try {
+    return await work(store, openClock(clock));
+  } finally {
+    await store.close();
+  }
+}
+
+export async function teamNamed(store: Store, nameOrId: string): Promise<Team> {
+  const team = await store.findTeam(nameOrId);
+  if (team) return team;
+  throw new OperatorError(`There is no team "${nameOrId}". tracetally teams list shows all.`);
+}
+
+/** A name that a person gives: it is shown in tables, so it holds no control characters. */
+export function checkName(flag: string, name: string): string {
+  if (/^[^\p{Cc}]{1,100}$/u.test(name)) return name.toWellFormed();
+  throw new OperatorError(`${flag} must be 1 to 100 characters, without control characters.`);
+}

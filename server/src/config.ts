@@ -1,0 +1,179 @@
+import { resolve } from 'node:path';
+import { isAcceptableEnvKey } from './core/api-key.ts';
+import { OperatorError } from './errors.ts';
+import { limits } from './limits.ts';
+import type { Database } from './store/open-store.ts';
+
+/** Everything that can be set from outside: flag, then environment, then default. */
+export interface Config {
+  host: string;
+  port: number;
+  database: Database;
+  basePath: string;
+  logLevel: string;
+  bodyBytesMax: number;
+  trustProxy: string | false;
+  keyRequestsPerMinuteMax: number | null;
+  envKey: string | null;
+}
+
+interface Setting<T> {
+  /** Null where there is no flag: a key on a command line would show in the list of processes. */
+  flag: string | null;
+  env: string;
+  fallback: string | null;
+  help: string;
+  parse(text: string): T | null;
+  expected: string;
+}
+
+const settings = {
+  host: setting('host', 'TRACETALLY_HOST', '127.0.0.1', 'address to listen on', {
+    expected: 'an address or host name',
+    parse: (text) => (/^[^\s/]+$/.test(text) ? text : null),
+  }),
+  port: setting('port', 'TRACETALLY_PORT', '4000', 'port to listen on; 0 picks a free one', {
+    expected: 'a port from 0 to 65535',
+    parse: (text) => wholeNumber(text, 0, 65_535),
+  }),
+  database: setting(
+    'database',
+    'TRACETALLY_DATABASE',
+    'sqlite:./data/tracetally.db',
+    'where traces are kept',
+    {
+      expected: 'sqlite:PATH, such as sqlite:./data/tracetally.db',
+      parse: parseDatabase,
+    },
+  ),
+  basePath: setting(
+    'base-path',
+    'TRACETALLY_BASE_PATH',
+    '',
+    'path in front of every endpoint, such as /v1',
+    {
+      expected: 'a path such as /v1, without a slash at its end',
+      parse: (text) => (/^(\/[A-Za-z0-9._~-]+)*$/.test(text) ? text : null),
+    },
+  ),
+  logLevel: setting(
+    'log-level',
+    'TRACETALLY_LOG_LEVEL',
+    'info',
+    'debug, info, warn, error or silent',
+    {
+      expected: 'debug, info, warn, error or silent',
+      parse: (text) => (['debug', 'info', 'warn', 'error', 'silent'].includes(text) ? text : null),
+    },
+  ),
+  bodyBytesMax: setting(
+    'body-limit',
+    'TRACETALLY_BODY_LIMIT',
+    String(limits.bodyBytesMax),
+    'largest request body, in bytes',
+    {
+      expected: `a number of bytes from 1024 to ${limits.queueBytesMax / 2}`,
+      parse: (text) => wholeNumber(text, 1024, limits.queueBytesMax / 2),
+    },
+  ),
+  trustProxy: setting(
+    'trust-proxy',
+    'TRACETALLY_TRUST_PROXY',
+    null,
+    'proxies whose X-Forwarded-For is believed: addresses or networks, with commas',
+    {
+      expected: 'addresses or networks, such as 10.0.0.0/8,127.0.0.1',
+      parse: (text) => (/^[0-9A-Fa-f.:/,]+$/.test(text) ? text : null),
+    },
+  ),
+  keyRequestsPerMinuteMax: setting(
+    'rate-limit',
+    'TRACETALLY_RATE_LIMIT',
+    null,
+    'requests a minute and key; without it there is no limit',
+    {
+      expected: 'a number from 1 to 1000000',
+      parse: (text) => wholeNumber(text, 1, 1_000_000),
+    },
+  ),
+  envKey: setting(
+    null,
+    'TRACETALLY_API_KEY',
+    null,
+    'a key that the team "default" accepts as long as this is set',
+    {
+      expected: `${limits.envKeyCharsMin} to ${limits.envKeyCharsMax} visible ASCII characters without spaces`,
+      parse: (text) => (isAcceptableEnvKey(text) ? text : null),
+    },
+  ),
+};
+
+type SettingName = keyof typeof settings;
+
+/** The flags of settings, in the form that `util.parseArgs` takes, with their help. */
+export function settingFlags(...names: SettingName[]) {
+  return Object.fromEntries(
+    names.flatMap((name) => {
+      const { flag, env, fallback, help } = settings[name];
+      const note = fallback === null || fallback === '' ? '' : `, default ${fallback}`;
+      return flag === null
+        ? []
+        : [[flag, { type: 'string' as const, help: `${help} (${env}${note})` }]];
+    }),
+  );
+}
+
+export const allSettings = Object.keys(settings) as SettingName[];
+
+/** What only the environment can set, for the help text. */
+export const envOnlyHelp = `${settings.envKey.env}  ${settings.envKey.help}: ${settings.envKey.expected}`;
+
+export function readConfig(
+  flags: Readonly<Record<string, unknown>>,
+  env: Readonly<Record<string, string | undefined>> = process.env,
+): Config {
+  function read<T>(from: Setting<T>): T | null {
+    const flagText = from.flag === null ? undefined : flags[from.flag];
+    const text = (flagText as string | undefined) ?? env[from.env] ?? from.fallback;
+    if (text === null) return null;
+    const value = from.parse(text);
+    if (value !== null) return value;
+    const name = flagText === undefined ? from.env : `--${from.flag}`;
+    // The value itself is not repeated: it may be a key.
+    throw new OperatorError(`${name} is not valid: expected ${from.expected}.`);
+  }
+  function need<T>(from: Setting<T>): T {
+    return read(from) as T;
+  }
+  return Object.freeze({
+    host: need(settings.host),
+    port: need(settings.port),
+    database: need(settings.database),
+    basePath: need(settings.basePath),
+    logLevel: need(settings.logLevel),
+    bodyBytesMax: need(settings.bodyBytesMax),
+    trustProxy: read(settings.trustProxy) ?? false,
+    keyRequestsPerMinuteMax: read(settings.keyRequestsPerMinuteMax),
+    envKey: read(settings.envKey),
+  });
+}
+
+function setting<T>(
+  flag: string | null,
+  env: string,
+  fallback: string | null,
+  help: string,
+  { expected, parse }: Pick<Setting<T>, 'expected' | 'parse'>,
+): Setting<T> {
+  return { flag, env, fallback, help, expected, parse };
+}
+
+function wholeNumber(text: string, min: number, max: number): number | null {
+  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : NaN;
+  return value >= min && value <= max ? value : null;
+}
+
+function parseDatabase(text: string): Database | null {
+  const path = /^sqlite:(.+)$/.exec(text)?.[1];
+  return path === undefined ? null : { kind: 'sqlite', path: resolve(path) };
+}

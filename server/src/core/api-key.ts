@@ -1,0 +1,73 @@
+import { hash, randomInt } from 'node:crypto';
+import { crc32 } from 'node:zlib';
+import { limits } from '../limits.ts';
+
+export const scopes = ['ingest', 'read', 'full'] as const;
+export type Scope = (typeof scopes)[number];
+
+/** What an endpoint asks for. */
+export type Permission = 'ingest' | 'read';
+
+export function allows(scope: Scope, permission: Permission): boolean {
+  return scope === 'full' || scope === permission;
+}
+
+const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const secretChars = 30;
+const checksumChars = 6;
+const keyPattern = /^tt_[0-9A-Za-z]{36}$/;
+const prefixChars = 'tt_'.length + 6;
+
+/**
+ * `tt_`, 30 random base62 characters (178 bits), and a checksum of 6, by which a mistyped key is told from an
+ * unknown one, and a leaked one is found by a scanner.
+ */
+export function generateKey(): string {
+  const secret = randomText(secretChars);
+  return `tt_${secret}${checksum(secret)}`;
+}
+
+/** What a person types to rotate or revoke a key. It is no secret. */
+export function generateKeyId(): string {
+  return `key_${randomText(10)}`;
+}
+
+function randomText(chars: number): string {
+  let text = '';
+  for (let i = 0; i < chars; i++) text += alphabet[randomInt(alphabet.length)];
+  return text;
+}
+
+export function isWellFormedKey(text: string): boolean {
+  if (!keyPattern.test(text)) return false;
+  return checksum(text.slice(3, 3 + secretChars)) === text.slice(3 + secretChars);
+}
+
+/** Only this is ever stored. A key is long and random, so a plain fast hash is enough. */
+export function hashKey(key: string): string {
+  return hash('sha256', key);
+}
+
+/** What lists show, so that a person can tell keys apart: too short to be of use to anyone else. */
+export function keyPrefix(key: string): string {
+  return key.slice(0, prefixChars);
+}
+
+/** A key from the environment is the operator's own text: visible characters, no checksum. */
+export function isAcceptableEnvKey(text: string): boolean {
+  return (
+    text.length >= limits.envKeyCharsMin &&
+    text.length <= limits.envKeyCharsMax &&
+    /^[\x21-\x7e]+$/.test(text)
+  );
+}
+
+function checksum(secret: string): string {
+  let rest = crc32(secret);
+  let text = '';
+  for (let i = 0; i < checksumChars; i++) {
+    text = `${alphabet[rest % alphabet.length]}${text}`;
+    rest = Math.floor(rest / alphabet.length);
+  }
+  return text;
+}

@@ -1,0 +1,81 @@
+import { limits } from '../limits.ts';
+
+/** Microseconds since 1970 in UTC. A double holds them exactly until the year 2255. */
+export type Clock = () => number;
+
+/**
+ * A clock as data, since it must cross into the writer's thread: the machine's own, or one cell of
+ * shared memory that a test sets by hand.
+ */
+export type ClockSource = { kind: 'system' } | { kind: 'manual'; cell: SharedArrayBuffer };
+
+export function openClock(source: ClockSource): Clock {
+  if (source.kind === 'system') return systemClock();
+  const cell = new BigInt64Array(source.cell);
+  return () => Number(Atomics.load(cell, 0));
+}
+
+/**
+ * The wall clock with microseconds. The system's clock tells the millisecond and always has the last word;
+ * the monotonic clock only fills in the digits below it.
+ */
+function systemClock(): Clock {
+  let anchorUs = 0;
+  return () => {
+    const wallUs = Date.now() * 1000;
+    const monotonicUs = Math.floor(performance.now() * 1000);
+    const us = anchorUs + monotonicUs;
+    if (us >= wallUs && us < wallUs + 1000) return us;
+    anchorUs = wallUs - monotonicUs;
+    return wallUs;
+  };
+}
+
+/**
+ * The time of a team's next trace: the wall clock, or just after the team's last trace, so that time follows
+ * the sequence. Where the last one lies too far ahead, a clock had jumped, and the wall clock counts.
+ */
+export function nextCreatedAt(wallUs: number, lastUs: number): number {
+  if (lastUs < wallUs) return wallUs;
+  return lastUs - wallUs > limits.clockAheadUsMax ? wallUs : lastUs + 1;
+}
+
+const dayUs = 86_400_000_000;
+
+/** Whole days since 1970-01-01 in UTC. */
+export function dayOf(us: number): number {
+  return Math.floor(us / dayUs);
+}
+
+/** `2026-11-04T09:30:00.000001Z` */
+export function formatTimestamp(us: number): string {
+  const iso = new Date(Math.floor(us / 1000)).toISOString();
+  const belowMs = us - Math.floor(us / 1000) * 1000;
+  return `${iso.slice(0, -1)}${String(belowMs).padStart(3, '0')}Z`;
+}
+
+/** `2026-11-04` */
+export function formatDay(day: number): string {
+  return new Date(day * 86_400_000).toISOString().slice(0, 10);
+}
+
+const monthNames = [
+  'Jan',
+  'Feb',
+  'Mar',
+  'Apr',
+  'May',
+  'Jun',
+  'Jul',
+  'Aug',
+  'Sep',
+  'Oct',
+  'Nov',
+  'Dec',
+] as const;
+
+/** `Nov 4` */
+export function formatDayLabel(day: number): string {
+  const date = new Date(day * 86_400_000);
+  return `${monthNames[date.getUTCMonth()]} ${date.getUTCDate()}`;
+}

@@ -1,0 +1,44 @@
+/**
+ * Exact money. A cost arrives as a double; what counts is the shortest decimal that reads back to the same
+ * double, which is what the client wrote for up to 15 significant digits. It is rounded half up at 12 places and
+ * held as two whole numbers that add without loss.
+ */
+export interface CostParts {
+  /** Whole micro-dollars. */
+  micros: number;
+  /** Pico-dollars beyond them, below a million. */
+  picos: number;
+}
+
+const picosPerMicro = 1_000_000;
+
+/** Splits a cost of 0 to a million dollars. Both parts are far below 2^53, so plain numbers hold them exactly. */
+export function splitCost(costUsd: number): CostParts {
+  const { whole, fraction } = decimalDigits(costUsd);
+  const padded = fraction.padEnd(13, '0');
+  let micros = Number(whole) * 1_000_000 + Number(padded.slice(0, 6));
+  let picos = Number(padded.slice(6, 12)) + (padded.charCodeAt(12) >= digitFive ? 1 : 0);
+  if (picos === picosPerMicro) {
+    micros += 1;
+    picos = 0;
+  }
+  return { micros, picos };
+}
+
+const digitFive = '5'.charCodeAt(0);
+
+/** The digits before and after the decimal point. Below 1e-6 a number prints with a negative exponent. */
+function decimalDigits(value: number): { whole: string; fraction: string } {
+  const [mantissa = '0', exponent] = String(value).split('e');
+  const [whole = '0', fraction = ''] = mantissa.split('.');
+  if (exponent === undefined) return { whole, fraction };
+  return { whole: '0', fraction: '0'.repeat(-Number(exponent) - 1) + whole + fraction };
+}
+
+/** A sum of costs as dollars with exactly six decimals, rounded half up. */
+export function formatDollars(micros: bigint, picos: bigint): string {
+  const perMicro = BigInt(picosPerMicro);
+  const rounded = micros + (picos + perMicro / 2n) / perMicro;
+  const fraction = String(rounded % 1_000_000n).padStart(6, '0');
+  return `${rounded / 1_000_000n}.${fraction}`;
+}

@@ -1,0 +1,167 @@
+/**
+ * The one table of errors. `title` and `say` are for the caller and reach the wire;
+ * what an operator needs to know travels in `cause` and reaches only the log.
+ * `docs/errors.md` explains every code; a test fails when one is missing there.
+ */
+const table = {
+  malformed_request: {
+    status: 400,
+    title: 'Malformed request',
+    say: 'The request is not valid HTTP.',
+  },
+  malformed_json: {
+    status: 400,
+    title: 'Malformed JSON',
+    say: 'The body is not valid JSON.',
+  },
+  malformed_utf8: {
+    status: 400,
+    title: 'Malformed UTF-8',
+    say: 'The body is not valid UTF-8.',
+  },
+  key_missing: {
+    status: 401,
+    title: 'API key missing',
+    say: 'Send the header "Authorization: Bearer <API key>".',
+  },
+  key_unknown: {
+    status: 401,
+    title: 'API key unknown',
+    say: 'No such API key.',
+  },
+  key_expired: {
+    status: 401,
+    title: 'API key expired',
+    say: 'This API key has expired.',
+  },
+  key_revoked: {
+    status: 401,
+    title: 'API key revoked',
+    say: 'This API key was revoked.',
+  },
+  scope_missing: {
+    status: 403,
+    title: 'Scope missing',
+    say: 'This API key may not do this.',
+  },
+  trace_not_found: {
+    status: 404,
+    title: 'Trace not found',
+    say: 'There is no trace with this id.',
+  },
+  route_not_found: {
+    status: 404,
+    title: 'Path not found',
+    say: 'There is nothing at this path.',
+  },
+  method_not_allowed: {
+    status: 405,
+    title: 'Method not allowed',
+    say: 'This path does not take this method; see the header "Allow".',
+  },
+  request_timeout: {
+    status: 408,
+    title: 'Request timeout',
+    say: 'The request did not arrive in time.',
+  },
+  body_too_large: {
+    status: 413,
+    title: 'Body too large',
+    say: 'The body is larger than this server accepts.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    title: 'Unsupported media type',
+    say: 'Send the body as "Content-Type: application/json", without a Content-Encoding.',
+  },
+  invalid_input: {
+    status: 422,
+    title: 'Invalid input',
+    say: 'The input is not valid; see "errors".',
+  },
+  too_many_failed_attempts: {
+    status: 429,
+    title: 'Too many failed attempts',
+    say: 'Too many requests with a bad API key came from this address.',
+  },
+  rate_limited: {
+    status: 429,
+    title: 'Rate limit exceeded',
+    say: 'This API key has sent too many requests in this minute.',
+  },
+  headers_too_large: {
+    status: 431,
+    title: 'Headers too large',
+    say: 'The request line and headers are larger than this server accepts.',
+  },
+  internal: {
+    status: 500,
+    title: 'Internal error',
+    say: 'Something went wrong here. The log of the server tells more, under the request id.',
+  },
+  queue_full: {
+    status: 503,
+    title: 'Overloaded',
+    say: 'Too many writes are waiting. Nothing of this request was stored.',
+    retryAfterS: 1,
+  },
+  store_unavailable: {
+    status: 503,
+    title: 'Store unavailable',
+    say: 'The store does not answer.',
+    retryAfterS: 5,
+  },
+  disk_full: {
+    status: 507,
+    title: 'Disk full',
+    say: 'The disk of the server is full. Nothing of this request was stored.',
+  },
+} as const satisfies Record<string, ErrorEntry>;
+
+interface ErrorEntry {
+  status: number;
+  title: string;
+  say: string;
+  retryAfterS?: number;
+}
+
+export type ErrorCode = keyof typeof table;
+
+export const errorTable: Readonly<Record<ErrorCode, ErrorEntry>> = table;
+
+export interface FieldError {
+  field: string;
+  message: string;
+}
+
+export interface FailDetails {
+  /** Replaces the table's sentence where there is more to say to the caller. */
+  say?: string;
+  errors?: readonly FieldError[];
+  retryAfterS?: number;
+  headers?: Readonly<Record<string, string>>;
+  /** For the log only. */
+  cause?: unknown;
+}
+
+/** An error that a caller may see, by its code. */
+export class Failure extends Error {
+  readonly code: ErrorCode;
+  readonly details: FailDetails;
+
+  constructor(code: ErrorCode, details: FailDetails = {}) {
+    super(details.say ?? errorTable[code].say, { cause: details.cause });
+    this.name = 'Failure';
+    this.code = code;
+    this.details = details;
+  }
+}
+
+export function fail(code: ErrorCode, details?: FailDetails): never {
+  throw new Failure(code, details);
+}
+
+/** A mistake of the operator: shown on the terminal as one sentence, without a stack. */
+export class OperatorError extends Error {
+  override readonly name = 'OperatorError';
+}

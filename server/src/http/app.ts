@@ -1,0 +1,123 @@
+import rateLimit from '@fastify/rate-limit';
+import swagger from '@fastify/swagger';
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import fastify from 'fastify';
+import type { FastifyRequest } from 'fastify';
+import type { Clock } from '../core/clock.ts';
+import { fail } from '../errors.ts';
+import type { GroupCommit } from '../ingest/group-commit.ts';
+import type { Store } from '../store/store.ts';
+import { callerOf } from './auth.ts';
+import type { Gate } from './auth.ts';
+import { openAuthenticator } from './authenticator.ts';
+import type { EnvKey } from './authenticator.ts';
+import { acceptOnlyJson } from './body-parser.ts';
+import { openLimiter } from './limiter.ts';
+import { watchRoutes } from './method-table.ts';
+import { openapiOptions } from './openapi-document.ts';
+import { sendProblem } from './problem.ts';
+import type { App, Route, RouteDeps } from './route.ts';
+import { getByFeature } from './routes/analytics-by-feature.ts';
+import { getByModel } from './routes/analytics-by-model.ts';
+import { getDaily } from './routes/analytics-daily.ts';
+import { getOverview } from './routes/analytics-overview.ts';
+import { getTrace } from './routes/get-trace.ts';
+import { getTraces } from './routes/get-traces.ts';
+import { healthz } from './routes/healthz.ts';
+import { openapi } from './routes/openapi.ts';
+import { postTrace } from './routes/post-trace.ts';
+import { readyz } from './routes/readyz.ts';
+import { components } from './schemas.ts';
+import { serverOptions } from './server-options.ts';
+import type { ServerSettings } from './server-options.ts';
+
+/** Every endpoint of the API, under the base path. */
+const apiRoutes: readonly Route[] = [
+  postTrace,
+  getTraces,
+  getTrace,
+  getOverview,
+  getByModel,
+  getByFeature,
+  getDaily,
+  openapi,
+];
+
+/** At the root as well, where load balancers look. */
+const probeRoutes: readonly Route[] = [healthz, readyz];
+
+export interface AppOptions extends ServerSettings {
+  store: Store;
+  commits: GroupCommit;
+  clock: Clock;
+  envKey: EnvKey | null;
+  basePath: string;
+  version: string;
+  keyRequestsPerMinuteMax: number | null;
+  authFailuresPerMinuteMax: number;
+  isStopping(): boolean;
+}
+
+export async function buildApp(options: AppOptions): Promise<App> {
+  const { basePath, isStopping } = options;
+  const app: App = fastify(serverOptions(options)).withTypeProvider<TypeBoxTypeProvider>();
+
+  const methods = watchRoutes(app);
+  acceptOnlyJson(app);
+  app.setSerializerCompiler(() => JSON.stringify);
+  app.setErrorHandler((error, request, reply) => sendProblem(request, reply, error));
+  app.setNotFoundHandler((request) => {
+    const allowed = methods.allowedAt(request.url);
+    if (allowed.length === 0 || allowed.includes(request.method)) fail('route_not_found');
+    fail('method_not_allowed', { headers: { allow: allowed.join(', ') } });
+  });
+  app.decorateRequest('caller', null);
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    reply.header('x-content-type-options', 'nosniff');
+    reply.header('cache-control', 'no-store');
+    if (isStopping()) reply.header('connection', 'close');
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    // Success is not news: at thousands of calls a second it would drown what is.
+    const level = reply.statusCode >= 400 ? 'info' : 'debug';
+    request.log[level](requestLine(request, reply.statusCode, reply.elapsedTime), 'request');
+  });
+
+  await app.register(swagger, openapiOptions(options.version, basePath));
+  await app.register(rateLimit, { global: false });
+  for (const schema of components) app.addSchema(schema);
+
+  const deps: RouteDeps = { ...options, gate: openGate(app, options) };
+  const addAll = (routes: readonly Route[]) => async (scope: App) => {
+    for (const route of routes) route(scope, deps);
+  };
+  await app.register(addAll([...apiRoutes, ...probeRoutes]), { prefix: basePath });
+  if (basePath !== '') await app.register(addAll(probeRoutes));
+  await app.ready();
+  return app;
+}
+
+function openGate(app: App, options: AppOptions): Gate {
+  const { store, clock, envKey, authFailuresPerMinuteMax, keyRequestsPerMinuteMax } = options;
+  return {
+    authenticator: openAuthenticator(store, clock, envKey),
+    failedAttempts: openLimiter(app, authFailuresPerMinuteMax),
+    keyRequests:
+      keyRequestsPerMinuteMax === null
+        ? null
+        : openLimiter(app, keyRequestsPerMinuteMax, (request) => callerOf(request).keyId),
+  };
+}
+
+/** What the log says of a request: nothing that the caller wrote. */
+function requestLine(request: FastifyRequest, status: number, elapsedMs: number) {
+  return {
+    method: request.method,
+    route: request.routeOptions.url ?? null,
+    status,
+    ms: Math.round(elapsedMs * 10) / 10,
+    team_id: request.caller?.teamId,
+    key_id: request.caller?.keyId,
+  };
+}

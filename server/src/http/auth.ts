@@ -1,0 +1,47 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Permission } from '../core/api-key.ts';
+import { Failure, errorTable, fail } from '../errors.ts';
+import type { Authenticator, Caller } from './authenticator.ts';
+import type { Limiter } from './limiter.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller | null;
+  }
+}
+
+export interface Gate {
+  authenticator: Authenticator;
+  /** Counts by address, and only what failed: a valid key never suffers from its neighbours. */
+  failedAttempts: Limiter;
+  /** Counts by key; null where there is no limit. */
+  keyRequests: Limiter | null;
+}
+
+/** A hook that lets a request pass when its key holds the permission. It runs before the body is read. */
+export function requireKey(gate: Gate, permission: Permission) {
+  return async (request: FastifyRequest, _reply: FastifyReply): Promise<void> => {
+    try {
+      request.caller = await gate.authenticator.authenticate(
+        request.headers.authorization,
+        permission,
+      );
+    } catch (error) {
+      if (error instanceof Failure && errorTable[error.code].status === 401)
+        await refuseGuessing(gate, request);
+      throw error;
+    }
+    const state = await gate.keyRequests?.(request);
+    if (state?.isExceeded) fail('rate_limited', { retryAfterS: state.retryAfterS });
+  };
+}
+
+async function refuseGuessing(gate: Gate, request: FastifyRequest): Promise<void> {
+  const state = await gate.failedAttempts(request);
+  if (state.isExceeded) fail('too_many_failed_attempts', { retryAfterS: state.retryAfterS });
+}
+
+export function callerOf(request: FastifyRequest): Caller {
+  if (!request.caller) throw new Error('this route has no requireKey hook');
+  return request.caller;
+}

@@ -1,0 +1,105 @@
+import { allows, hashKey, isWellFormedKey } from '../core/api-key.ts';
+import type { Permission, Scope } from '../core/api-key.ts';
+import type { Clock } from '../core/clock.ts';
+import { fail } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { KeyDirectory } from '../store/store.ts';
+
+/** Who is calling. */
+export interface Caller {
+  keyId: string;
+  teamId: string;
+  scope: Scope;
+  expiresAtUs: number | null;
+}
+
+/** A key that lives in the environment: only its hash is held, and only in memory. */
+export interface EnvKey {
+  hash: string;
+  teamId: string;
+}
+
+export interface Authenticator {
+  /** Tells who holds the key of this header, or fails with 401 or 403. */
+  authenticate(header: string | undefined, permission: Permission): Promise<Caller>;
+}
+
+export function openAuthenticator(
+  directory: Pick<KeyDirectory, 'findKeyByHash' | 'noteKeyUse'>,
+  clock: Clock,
+  envKey: EnvKey | null,
+): Authenticator {
+  const cache = openCallerCache();
+  const noteUse = openUseNotes(directory);
+
+  async function lookUp(header: string | undefined): Promise<Caller> {
+    const key = keyOf(header);
+    const hash = hashKey(key);
+    if (envKey && hash === envKey.hash) {
+      return { keyId: 'environment', teamId: envKey.teamId, scope: 'full', expiresAtUs: null };
+    }
+    // A key that fails its checksum cannot exist, so the store is not asked.
+    const record = isWellFormedKey(key) ? await directory.findKeyByHash(hash) : null;
+    if (!record) return fail('key_unknown');
+    if (record.revokedAtUs !== null) return fail('key_revoked');
+    const { id: keyId, teamId, scope, expiresAtUs } = record;
+    return { keyId, teamId, scope, expiresAtUs };
+  }
+
+  return {
+    async authenticate(header, permission) {
+      const nowUs = clock();
+      let caller = cache.get(header);
+      if (!caller) {
+        caller = await lookUp(header);
+        cache.set(header, caller);
+        if (caller.keyId !== 'environment') noteUse(caller.keyId, nowUs);
+      }
+      if (caller.expiresAtUs !== null && caller.expiresAtUs <= nowUs) return fail('key_expired');
+      if (!allows(caller.scope, permission)) {
+        return fail('scope_missing', {
+          say: `This API key has the scope "${caller.scope}"; this request needs "${permission}" or "full".`,
+        });
+      }
+      return caller;
+    },
+  };
+}
+
+function keyOf(header: string | undefined): string {
+  if (header === undefined) return fail('key_missing');
+  const key = /^bearer +([\x21-\x7e]+)$/i.exec(header)?.[1];
+  return key ?? fail('key_missing');
+}
+
+/**
+ * Callers by their raw header. An entry lives so briefly that a revocation takes effect within a second in every
+ * process; a monotonic clock counts it, so that a jump of the wall clock cannot keep a key alive.
+ */
+function openCallerCache() {
+  const entries = new Map<string, { caller: Caller; untilMs: number }>();
+  return {
+    get(header: string | undefined): Caller | null {
+      const entry = header === undefined ? undefined : entries.get(header);
+      return entry && entry.untilMs > performance.now() ? entry.caller : null;
+    },
+    set(header: string | undefined, caller: Caller): void {
+      if (header === undefined) return;
+      if (entries.size >= limits.keyCacheEntriesMax) entries.clear();
+      entries.set(header, { caller, untilMs: performance.now() + limits.keyCacheTtlMs });
+    },
+  };
+}
+
+/** Notes the use of a key at most once a minute. */
+function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>) {
+  const notedMs = new Map<string, number>();
+  return (keyId: string, nowUs: number): void => {
+    const nowMs = performance.now();
+    const last = notedMs.get(keyId);
+    if (last !== undefined && nowMs - last < limits.keyUseIntervalMs) return;
+    if (notedMs.size >= limits.keyCacheEntriesMax) notedMs.clear();
+    notedMs.set(keyId, nowMs);
+    directory.noteKeyUse(keyId, nowUs);
+  };
+}

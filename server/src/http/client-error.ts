@@ -1,0 +1,35 @@
+import { STATUS_CODES } from 'node:http';
+import type { Socket } from 'node:net';
+import { Failure } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
+import { problemContentType, problemOf } from './problem.ts';
+
+/** What Node's parser refuses before there is a request. */
+const codes: Readonly<Record<string, ErrorCode>> = {
+  HPE_HEADER_OVERFLOW: 'headers_too_large',
+  HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
+  ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
+};
+
+/** Answers a request that is no HTTP with the same problem document as any other, then closes the connection. */
+export function answerBrokenRequest(
+  error: NodeJS.ErrnoException,
+  socket: Socket,
+  requestId: string,
+): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const problem = problemOf(new Failure(codes[error.code ?? ''] ?? 'malformed_request'), requestId);
+  const body = JSON.stringify(problem);
+  socket.end(
+    `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}\r\n` +
+      `content-type: ${problemContentType}\r\n` +
+      `content-length: ${Buffer.byteLength(body)}\r\n` +
+      `x-request-id: ${requestId}\r\n` +
+      `connection: close\r\n\r\n${body}`,
+  );
+  // A peer that does not take the answer must not keep the socket.
+  socket.destroySoon();
+}

@@ -1,0 +1,77 @@
+import type { FastifySchemaValidationError } from 'fastify';
+import type { FieldError } from '../errors.ts';
+import { limits } from '../limits.ts';
+
+/** Says in words what a field should have been. The value itself is never repeated: it may be a prompt. */
+export function fieldErrors(
+  errors: readonly FastifySchemaValidationError[],
+  context: string | undefined,
+): FieldError[] {
+  const byField = new Map<string, FieldError>();
+  for (const error of errors) {
+    const field = fieldOf(error, context);
+    // A wrong type also breaks the other rules; the first sentence is the useful one.
+    if (!byField.has(field)) byField.set(field, { field, message: messageOf(error) });
+  }
+  return [...byField.values()];
+}
+
+function fieldOf(error: FastifySchemaValidationError, context: string | undefined): string {
+  if (error.keyword === 'required') return String(error.params['missingProperty']);
+  const path = error.instancePath.slice(1).replaceAll('/', '.');
+  return path === '' ? (context ?? 'body') : path;
+}
+
+function messageOf({
+  keyword,
+  params,
+  instancePath,
+  message,
+}: FastifySchemaValidationError): string {
+  switch (keyword) {
+    case 'required':
+      return 'is required';
+    case 'type':
+      return `must be ${typeNames(params['type'])}`;
+    case 'minimum':
+      return `must be at least ${String(params['limit'])}`;
+    case 'maximum':
+      return `must be at most ${String(params['limit'])}`;
+    case 'minLength':
+      return 'must not be empty';
+    case 'maxLength':
+      return `must be at most ${String(params['limit'])} characters long`;
+    case 'enum':
+      return `must be one of ${quoted(params['allowedValues'])}`;
+    case 'pattern':
+      return patternMessages[instancePath] ?? 'must not hold control characters';
+    default:
+      return message ?? 'is not valid';
+  }
+}
+
+const patternMessages: Readonly<Record<string, string>> = {
+  '/page': 'must be a positive integer of at most 9 digits',
+  '/limit': `must be a positive integer of at most 9 digits (over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used)`,
+  '/omit': 'must be "input", "output" or both, with a comma between',
+};
+
+/** `['integer', 'null']` reads "an integer or null". */
+function typeNames(type: unknown): string {
+  const names = String(type).split(',');
+  return names.map((name) => withArticle[name] ?? name).join(' or ');
+}
+
+const withArticle: Readonly<Record<string, string>> = {
+  integer: 'an integer',
+  number: 'a finite number',
+  string: 'a string',
+  object: 'a JSON object',
+};
+
+function quoted(values: unknown): string {
+  return (values as (string | null)[])
+    .filter((value) => value !== null)
+    .map((value) => `"${value}"`)
+    .join(', ');
+}

@@ -1,0 +1,31 @@
+import type { FastifyInstance } from 'fastify';
+
+/** Which methods each path takes, so that a wrong method is told from a wrong path. */
+export interface MethodTable {
+  allowedAt(url: string): readonly string[];
+}
+
+export function watchRoutes(app: FastifyInstance): MethodTable {
+  const methodsByPath = new Map<string, Set<string>>();
+  app.addHook('onRoute', ({ url, method }) => {
+    const methods = methodsByPath.get(url) ?? new Set();
+    for (const name of [method].flat()) methods.add(name);
+    methodsByPath.set(url, methods);
+  });
+  return {
+    allowedAt(url) {
+      const path = url.split('?', 1)[0] ?? '';
+      const allowed = [...methodsByPath].filter(([pattern]) => matches(pattern, path));
+      return [...new Set(allowed.flatMap(([, methods]) => [...methods]))].sort();
+    },
+  };
+}
+
+function matches(pattern: string, path: string): boolean {
+  const expected = pattern.split('/');
+  const actual = path.split('/');
+  return (
+    expected.length === actual.length &&
+    expected.every((part, i) => (part.startsWith(':') ? actual[i] !== '' : part === actual[i]))
+  );
+}

@@ -1,0 +1,78 @@
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import { Failure, errorTable } from '../errors.ts';
+import type { ErrorCode, FieldError } from '../errors.ts';
+import { fieldErrors } from './field-errors.ts';
+
+/** An RFC 9457 problem document: the one shape of every error that leaves this service. */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  code: ErrorCode;
+  request_id: string;
+  errors?: readonly FieldError[];
+}
+
+export const problemContentType = 'application/problem+json; charset=utf-8';
+
+export function problemOf(failure: Failure, requestId: string): Problem {
+  const { code, details } = failure;
+  const { status, title, say } = errorTable[code];
+  return {
+    type: `urn:tracetally:error:${code}`,
+    title,
+    status,
+    detail: details.say ?? say,
+    code,
+    request_id: requestId,
+    ...(details.errors ? { errors: details.errors } : {}),
+  };
+}
+
+export function sendProblem(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+): FastifyReply {
+  const failure = failureOf(error);
+  const problem = problemOf(failure, request.id);
+  if (problem.status >= 500) {
+    request.log.error({ code: failure.code, reason: reasonOf(failure) }, 'request failed');
+  }
+  const { details, code } = failure;
+  const retryAfterS = details.retryAfterS ?? errorTable[code].retryAfterS;
+  if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));
+  if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
+  if (details.headers) reply.headers(details.headers);
+  return reply
+    .code(problem.status)
+    .header('content-type', problemContentType)
+    .serializer(JSON.stringify)
+    .send(problem);
+}
+
+/** Fastify's own errors, by our codes. */
+const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
+  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
+  FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
+  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
+  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_json',
+  FST_ERR_BAD_URL: 'route_not_found',
+};
+
+function failureOf(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  const { code, validation, validationContext, message } = error as FastifyError;
+  if (validation) {
+    return new Failure('invalid_input', { errors: fieldErrors(validation, validationContext) });
+  }
+  const known = frameworkCodes[code];
+  return known ? new Failure(known) : new Failure('internal', { cause: error ?? message });
+}
+
+/** Only the shape of a failure is logged, never a value that a caller sent. */
+function reasonOf({ details: { cause } }: Failure): string {
+  if (cause instanceof Error) return cause.stack ?? cause.message;
+  return typeof cause === 'string' ? cause : 'unknown';
+}

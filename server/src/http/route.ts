@@ -1,0 +1,34 @@
+import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
+import type {
+  FastifyBaseLogger,
+  FastifyInstance,
+  RawReplyDefaultExpression,
+  RawRequestDefaultExpression,
+  RawServerDefault,
+} from 'fastify';
+import type { Clock } from '../core/clock.ts';
+import type { GroupCommit } from '../ingest/group-commit.ts';
+import type { Store } from '../store/store.ts';
+import type { Gate } from './auth.ts';
+
+/** What routes are given. Each takes what it needs of this, and nothing else. */
+export interface RouteDeps {
+  store: Store;
+  commits: GroupCommit;
+  clock: Clock;
+  gate: Gate;
+  basePath: string;
+  isStopping(): boolean;
+}
+
+/** Fastify with types that come from the schemas. */
+export type App = FastifyInstance<
+  RawServerDefault,
+  RawRequestDefaultExpression,
+  RawReplyDefaultExpression,
+  FastifyBaseLogger,
+  TypeBoxTypeProvider
+>;
+
+/** One endpoint: adds itself to the app. */
+export type Route = (app: App, deps: RouteDeps) => void;

@@ -1,0 +1,35 @@
+import { parseUuid } from '../../core/uuid.ts';
+import { fail } from '../../errors.ts';
+import { callerOf, requireKey } from '../auth.ts';
+import type { Route } from '../route.ts';
+import { TraceParams, refusals, replies } from '../schemas.ts';
+import { traceJson } from '../trace-json.ts';
+
+/** `GET /traces/{trace_id}`: a trace that is missing, of another team, or no UUID at all gets the same answer. */
+export const getTrace: Route = (app, { store, gate }) => {
+  app.get(
+    '/traces/:trace_id',
+    {
+      onRequest: requireKey(gate, 'read'),
+      schema: {
+        operationId: 'getTrace',
+        summary: 'Fetch one trace',
+        tags: ['traces'],
+        params: TraceParams,
+        response: {
+          200: replies.trace,
+          ...refusals.key,
+          ...refusals.notFound,
+          ...refusals.tooMany,
+          ...refusals.unavailable,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { teamId } = callerOf(request);
+      const id = parseUuid(request.params.trace_id);
+      const trace = id === null ? null : await store.trace(teamId, id);
+      return reply.send(traceJson(trace ?? fail('trace_not_found')));
+    },
+  );
+};

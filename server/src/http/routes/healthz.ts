@@ -1,0 +1,8 @@
+import type { Route } from '../route.ts';
+
+/** `GET /healthz`: the process lives. */
+export const healthz: Route = (app) => {
+  app.get('/healthz', { schema: { hide: true } }, async (_request, reply) =>
+    reply.send({ status: 'ok' }),
+  );
+};

@@ -1,0 +1,96 @@
+import { draftBytes } from '../core/trace.ts';
+import type { Trace, TraceDraft } from '../core/trace.ts';
+import { Failure } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { TraceWrite, TraceWriter, WriteOutcome } from '../store/store.ts';
+
+/**
+ * Many callers, few transactions. What arrives in one turn of the event loop goes to the store as one chunk, at once;
+ * the store commits together all that waits for it. Nothing here holds a write back, and every promise is settled.
+ */
+export interface GroupCommit {
+  /** Resolves with the stored traces when they are on disk, readable and counted. Rejects with a `Failure`. */
+  append(teamId: string, drafts: readonly TraceDraft[]): Promise<Trace[]>;
+  /** Resolves when nothing waits any more. */
+  drain(): Promise<void>;
+}
+
+export interface QueueBounds {
+  queueRowsMax: number;
+  queueBytesMax: number;
+}
+
+interface Caller {
+  write: TraceWrite;
+  bytes: number;
+  resolve(traces: Trace[]): void;
+  reject(error: Failure): void;
+}
+
+export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limits): GroupCommit {
+  let gathering: Caller[] = [];
+  let rowsWaiting = 0;
+  let bytesWaiting = 0;
+  let idle: (() => void)[] = [];
+
+  function admit(caller: Caller): void {
+    rowsWaiting += caller.write.drafts.length;
+    bytesWaiting += caller.bytes;
+    if (gathering.push(caller) === 1) setImmediate(send);
+  }
+
+  function send(): void {
+    const callers = gathering;
+    gathering = [];
+    writer.append(callers.map(({ write }) => write)).then(
+      (outcomes) => {
+        for (const [i, caller] of callers.entries()) settle(caller, outcomes[i]);
+      },
+      (cause: unknown) => {
+        for (const caller of callers)
+          settle(caller, { kind: 'refused', code: 'internal', reason: String(cause) });
+      },
+    );
+  }
+
+  function settle(caller: Caller, outcome: WriteOutcome | undefined): void {
+    rowsWaiting -= caller.write.drafts.length;
+    bytesWaiting -= caller.bytes;
+    if (outcome?.kind === 'stored') {
+      caller.resolve(stampAll(caller.write, outcome.stamps));
+    } else {
+      const { code, reason } = outcome ?? { code: 'internal' as const, reason: 'no outcome' };
+      caller.reject(new Failure(code, { cause: reason }));
+    }
+    if (rowsWaiting === 0) {
+      for (const resolve of idle) resolve();
+      idle = [];
+    }
+  }
+
+  return {
+    append(teamId, drafts) {
+      const bytes = drafts.reduce((sum, draft) => sum + draftBytes(draft), 0);
+      const isFull =
+        rowsWaiting + drafts.length > bounds.queueRowsMax ||
+        bytesWaiting + bytes > bounds.queueBytesMax;
+      if (isFull) return Promise.reject(new Failure('queue_full'));
+      const { promise, resolve, reject } = Promise.withResolvers<Trace[]>();
+      admit({ write: { teamId, drafts }, bytes, resolve, reject });
+      return promise;
+    },
+    drain() {
+      if (rowsWaiting === 0) return Promise.resolve();
+      const { promise, resolve } = Promise.withResolvers<void>();
+      idle.push(resolve);
+      return promise;
+    },
+  };
+}
+
+function stampAll(
+  { teamId, drafts }: TraceWrite,
+  stamps: Extract<WriteOutcome, { kind: 'stored' }>['stamps'],
+): Trace[] {
+  return stamps.map((stamp, i) => ({ ...(drafts[i] as TraceDraft), ...stamp, teamId }));
+}

@@ -1,0 +1,47 @@
+/**
+ * Every bound of the system, named with its unit. `docs/operations.md` lists the same names;
+ * a test compares the two.
+ */
+export const limits = Object.freeze({
+  // What one request may hold.
+  bodyBytesMax: 5 * 1024 * 1024,
+  headerBytesMax: 16 * 1024,
+  labelCharsMax: 255,
+  countMax: 2 ** 31 - 1,
+  costUsdMax: 1_000_000,
+
+  // What one reply may hold.
+  pageRowsDefault: 20,
+  pageRowsMax: 100,
+  pageChunkBytesMax: 1024 * 1024,
+  dailySeriesDays: 7,
+
+  // What may wait for the disk. Past either bound a write is answered 503.
+  queueRowsMax: 20_000,
+  queueBytesMax: 64 * 1024 * 1024,
+  // What one transaction may hold, so that no caller waits behind an endless commit.
+  commitRowsMax: 2_000,
+  commitBytesMax: 16 * 1024 * 1024,
+
+  // Payloads shorter than this are stored as they are: compressing them costs more than it saves.
+  compressBytesMin: 1024,
+
+  // Time.
+  clockAheadUsMax: 5_000_000,
+  busyTimeoutMs: 5_000,
+  keyCacheTtlMs: 500,
+  keyUseIntervalMs: 60_000,
+  headersTimeoutMs: 5_000,
+  requestTimeoutMs: 13_000,
+  timeoutCheckIntervalMs: 1_000,
+  idleSocketTimeoutMs: 60_000,
+  keepAliveTimeoutMs: 10_000,
+  stopNoticeMs: 500,
+  stopTimeoutMs: 20_000,
+
+  // Keys and sign-in.
+  keyCacheEntriesMax: 10_000,
+  envKeyCharsMin: 20,
+  envKeyCharsMax: 200,
+  authFailuresPerMinuteMax: 30,
+});

@@ -1,0 +1,135 @@
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import packageJson from '../package.json' with { type: 'json' };
+import type { Config } from './config.ts';
+import { hashKey } from './core/api-key.ts';
+import { openClock } from './core/clock.ts';
+import type { Clock, ClockSource } from './core/clock.ts';
+import { OperatorError } from './errors.ts';
+import { buildApp } from './http/app.ts';
+import type { EnvKey } from './http/authenticator.ts';
+import { openGroupCommit } from './ingest/group-commit.ts';
+import { limits } from './limits.ts';
+import { makeKey } from './store/new-key.ts';
+import { openStore } from './store/open-store.ts';
+import type { Store } from './store/store.ts';
+
+export const version = packageJson.version;
+export const defaultTeam = 'default';
+
+interface LogStream {
+  write(line: string): void;
+}
+
+export interface Service {
+  /** Where it listens, base path included. */
+  url: string;
+  /** A key that was just made for a store without teams. It is told here once and nowhere else. */
+  firstKey: string | null;
+  /** With notice, /readyz fails for a moment while everything still works, so that load balancers can turn away. */
+  stop(options: { notice: boolean }): Promise<void>;
+}
+
+/** Everything that runs, in the order in which it starts; `stop` is the reverse. */
+export async function startService(
+  config: Config,
+  clockSource: ClockSource = { kind: 'system' },
+  logStream: LogStream = process.stderr,
+): Promise<Service> {
+  const logger = openLogger(config.logLevel, logStream);
+  const clock = openClock(clockSource);
+  let isStopping = false;
+
+  const store = await openStore(config.database, {
+    clock: clockSource,
+    role: 'server',
+    onClockJump: ({ teamId, aheadUs }) =>
+      logger.warn(
+        { team_id: teamId, ahead_us: aheadUs },
+        'the last trace is ahead of the clock: has it jumped?',
+      ),
+  });
+  try {
+    const commits = openGroupCommit(store);
+    const app = await buildApp({
+      store,
+      commits,
+      clock,
+      logger,
+      version,
+      envKey: await acceptEnvKey(store, config.envKey, clock),
+      basePath: config.basePath,
+      bodyBytesMax: config.bodyBytesMax,
+      trustProxy: config.trustProxy,
+      keyRequestsPerMinuteMax: config.keyRequestsPerMinuteMax,
+      authFailuresPerMinuteMax: limits.authFailuresPerMinuteMax,
+      isStopping: () => isStopping,
+    });
+    const listenTextResolver = (address: string): string =>
+      `version ${version} listens on ${address}`;
+    await app
+      .listen({ host: config.host, port: config.port, listenTextResolver })
+      .catch(explainListen(config));
+    const url = `${baseUrl(config.host, (app.server.address() as AddressInfo).port)}${config.basePath}`;
+    // Only now, when nothing can fail any more: a key that was made but never shown would be lost.
+    const firstKey = await makeFirstKey(store, clock);
+
+    return {
+      url,
+      firstKey,
+      async stop({ notice }) {
+        isStopping = true;
+        logger.info('stopping');
+        if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
+        await app.close();
+        await commits.drain();
+        await store.close();
+        logger.info('stopped');
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+/** JSON lines with the level as a word. */
+function openLogger(level: string, stream: LogStream) {
+  const formatters = { level: (label: string) => ({ level: label }) };
+  return pino({ level, formatters, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+}
+
+async function acceptEnvKey(
+  store: Store,
+  key: string | null,
+  clock: Clock,
+): Promise<EnvKey | null> {
+  if (key === null) return null;
+  const { team } = await store.ensureTeam(defaultTeam, clock());
+  return { hash: hashKey(key), teamId: team.id };
+}
+
+/** A store without teams gets one, and a key to begin with. */
+async function makeFirstKey(store: Store, clock: Clock): Promise<string | null> {
+  const nowUs = clock();
+  if ((await store.teams(nowUs)).length > 0) return null;
+  const { team } = await store.ensureTeam(defaultTeam, nowUs);
+  const { key, record } = makeKey({ name: 'first key', scope: 'full', nowUs, expiresAtUs: null });
+  await store.createKey(team.id, record);
+  return key;
+}
+
+/** An address that a person can open: a server that listens everywhere is reached at the loopback. */
+function baseUrl(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+function explainListen({ host, port }: Config): (error: NodeJS.ErrnoException) => never {
+  return (error) => {
+    if (error.code === 'EADDRINUSE') {
+      throw new OperatorError(`Port ${port} on ${host} is in use. Choose another with --port.`);
+    }
+    throw new OperatorError(`Cannot listen on ${host}, port ${port}: ${error.message}.`);
+  };
+}

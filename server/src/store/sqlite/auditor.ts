@@ -1,0 +1,102 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Dimension } from '../../core/rollup.ts';
+import { uuidText } from '../../core/uuid.ts';
+import type { Auditor } from '../store.ts';
+import { openReading } from './connection.ts';
+import { tallyColumns, tallyFromRow } from './rows.ts';
+import type { Row } from './rows.ts';
+
+const chunkRows = 1000;
+
+/** Shows the books on a connection of its own: its read transaction may last for minutes. */
+export function openAuditor(path: string): Auditor {
+  return {
+    async audit(teamId, look) {
+      using db = openReading(path);
+      db.exec('begin');
+      const counter = db
+        .prepare(
+          `select t.no, c.first_seq, c.last_seq, c.last_created_at_us
+           from teams t left join team_counters c on c.team_no = t.no where t.id = ?`,
+        )
+        .get(teamId);
+      if (!counter) throw new Error(`there is no team ${teamId}`);
+      const no = counter['no'] as number;
+      return await look({
+        firstSeq: (counter['first_seq'] ?? 1) as number,
+        lastSeq: (counter['last_seq'] ?? 0) as number,
+        lastCreatedAtUs: (counter['last_created_at_us'] ?? 0) as number,
+        traces: inChunks(
+          db
+            .prepare(
+              `select key & 0xffffffffff as seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens,
+                 latency_ms, cost_usd, feature_name, user_identifier
+               from traces where key between (? << 40) and (? << 40) | 0xffffffffff order by key`,
+            )
+            .iterate(no, no),
+          auditTraceFromRow,
+        ),
+        rollups: inChunks(rollupStatement(db).iterate(no), (row) => ({
+          dimension: Number(row['dimension']) as Dimension,
+          day: Number(row['day']),
+          key: row['key'] as string,
+          ...tallyFromRow(row),
+        })),
+      });
+    },
+
+    async checkStorage() {
+      using db = openReading(path);
+      const problems = db
+        .prepare('pragma integrity_check')
+        .all()
+        .map((row) => String(row['integrity_check']))
+        .filter((line) => line !== 'ok');
+      const orphans = db
+        .prepare(
+          `select team_no from (select team_no from rollups union select key >> 40 from traces)
+           where team_no not in (select no from teams)`,
+        )
+        .all();
+      for (const row of orphans)
+        problems.push(`rows of a team that does not exist: no ${String(row['team_no'])}`);
+      return problems;
+    },
+  };
+}
+
+function rollupStatement(db: DatabaseSync) {
+  const statement = db.prepare(
+    `select dimension, day, key, ${tallyColumns} from rollups where team_no = ?`,
+  );
+  statement.setReadBigInts(true);
+  return statement;
+}
+
+async function* inChunks<T>(rows: Iterable<Row>, convert: (row: Row) => T): AsyncGenerator<T[]> {
+  let chunk: T[] = [];
+  for (const row of rows) {
+    chunk.push(convert(row));
+    if (chunk.length === chunkRows) {
+      yield chunk;
+      chunk = [];
+    }
+  }
+  if (chunk.length > 0) yield chunk;
+}
+
+function auditTraceFromRow(row: Row) {
+  return {
+    seq: row['seq'] as number,
+    id: uuidText(row['id'] as Uint8Array),
+    createdAtUs: row['created_at_us'] as number,
+    model: row['model'] as string,
+    status: row['is_error'] === 1 ? ('error' as const) : ('success' as const),
+    promptTokens: row['prompt_tokens'] as number | null,
+    completionTokens: row['completion_tokens'] as number | null,
+    latencyMs: row['latency_ms'] as number | null,
+    costUsd: row['cost_usd'] as number | null,
+    featureName: row['feature_name'] as string | null,
+    userIdentifier: row['user_identifier'] as string | null,
+  };
+}

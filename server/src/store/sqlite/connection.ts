@@ -1,0 +1,58 @@
+import { DatabaseSync } from 'node:sqlite';
+import { OperatorError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+
+/** "TTly" in the file's header tells our files from other SQLite databases. */
+export const applicationId = 0x54546c79;
+
+/** 3.51.3 mended a bug by which a reset of the WAL could lose committed data. */
+const oldestSqlite = [3, 51, 3] as const;
+
+/** A connection that writes. Every setting that durability rests on is set here, and nowhere else. */
+export function openWriting(path: string): DatabaseSync {
+  refuseOldSqlite();
+  const db = new DatabaseSync(path, {
+    timeout: limits.busyTimeoutMs,
+    enableForeignKeyConstraints: true,
+  });
+  db.exec('pragma journal_mode = wal');
+  // FULL syncs the WAL at each commit. NORMAL would lose acknowledged traces in a power cut.
+  db.exec('pragma synchronous = full');
+  return db;
+}
+
+/** A connection that only reads. */
+export function openReading(path: string): DatabaseSync {
+  return new DatabaseSync(path, { readOnly: true, timeout: limits.busyTimeoutMs });
+}
+
+/**
+ * Runs the work in one transaction. IMMEDIATE takes the write lock at once: a transaction that begins by reading could
+ * fail halfway when another process has written meanwhile.
+ */
+export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('begin immediate');
+  try {
+    const result = work();
+    db.exec('commit');
+    return result;
+  } catch (error) {
+    // A full disk has already rolled back by itself.
+    if (db.isTransaction) db.exec('rollback');
+    throw error;
+  }
+}
+
+function refuseOldSqlite(): void {
+  const version = process.versions.sqlite ?? '0.0.0';
+  const parts = version.split('.').map(Number);
+  for (const [i, oldest] of oldestSqlite.entries()) {
+    const part = parts[i] ?? 0;
+    if (part > oldest) return;
+    if (part < oldest) {
+      throw new OperatorError(
+        `SQLite ${version} is too old; ${oldestSqlite.join('.')} or newer is needed. Use the Node.js that this project pins.`,
+      );
+    }
+  }
+}

@@ -1,0 +1,125 @@
+import type { DatabaseSync } from 'node:sqlite';
+import type { Scope } from '../../core/api-key.ts';
+import { uuidV7 } from '../../core/uuid.ts';
+import type { KeyDirectory, KeyRecord, NewKey, Team } from '../store.ts';
+import { inTransaction } from './connection.ts';
+import type { Row } from './rows.ts';
+
+const selectKey = `
+  select k.id, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us,
+    t.id as team_id, t.name as team_name, u.last_used_at_us
+  from api_keys k join teams t on t.no = k.team_no left join key_uses u on u.key_id = k.id`;
+
+/** Teams and keys: small tables, read at sign-in and written by the command line. */
+export function openDirectory(
+  db: DatabaseSync,
+  noteKeyUse: KeyDirectory['noteKeyUse'],
+): KeyDirectory {
+  const readTeamByName = db.prepare('select id, name, created_at_us from teams where name = ?');
+  const readTeamById = db.prepare('select id, name, created_at_us from teams where id = ?');
+  const readKeyByHash = db.prepare(`${selectKey} where k.hash = ?`);
+  const readKeyById = db.prepare(`${selectKey} where k.id = ?`);
+  const readKeys = db.prepare(`${selectKey} order by k.created_at_us, k.id`);
+  const readTeams = db.prepare(`
+    select t.id, t.name, t.created_at_us, coalesce(c.last_seq - c.first_seq + 1, 0) as traces,
+      (select count(*) from api_keys k where k.team_no = t.no and k.revoked_at_us is null
+        and (k.expires_at_us is null or k.expires_at_us > ?)) as live_keys
+    from teams t left join team_counters c on c.team_no = t.no order by t.name`);
+  const insertTeam = db.prepare('insert into teams (id, name, created_at_us) values (?, ?, ?)');
+  const insertKey = db.prepare(`
+    insert into api_keys (id, team_no, hash, prefix, name, scope, created_at_us, expires_at_us)
+    values (?, (select no from teams where id = ?), ?, ?, ?, ?, ?, ?)`);
+  const expireKey = db.prepare('update api_keys set expires_at_us = ? where id = ?');
+  const revokeKey = db.prepare(
+    'update api_keys set revoked_at_us = ? where id = ? and revoked_at_us is null',
+  );
+
+  function addKey(teamId: string, key: NewKey): void {
+    insertKey.run(
+      key.id,
+      teamId,
+      key.hash,
+      key.prefix,
+      key.name,
+      key.scope,
+      key.createdAtUs,
+      key.expiresAtUs,
+    );
+  }
+
+  function teamFrom(row: Row | undefined): Team | null {
+    return row ? teamFromRow(row) : null;
+  }
+
+  return {
+    async ensureTeam(name, nowUs) {
+      return inTransaction(db, () => {
+        const found = teamFrom(readTeamByName.get(name));
+        if (found) return { team: found, created: false };
+        const team = { id: uuidV7(nowUs), name, createdAtUs: nowUs };
+        insertTeam.run(team.id, team.name, team.createdAtUs);
+        return { team, created: true };
+      });
+    },
+    async findTeam(nameOrId) {
+      return teamFrom(readTeamByName.get(nameOrId)) ?? teamFrom(readTeamById.get(nameOrId));
+    },
+    async teams(nowUs) {
+      return readTeams.all(nowUs).map((row) => ({
+        ...teamFromRow(row),
+        traces: row['traces'] as number,
+        liveKeys: row['live_keys'] as number,
+      }));
+    },
+    async createKey(teamId, key) {
+      inTransaction(db, () => addKey(teamId, key));
+    },
+    async rotateKey(oldKeyId, key, oldExpiresAtUs) {
+      inTransaction(db, () => {
+        const old = readKeyById.get(oldKeyId);
+        if (!old) throw new Error(`there is no key ${oldKeyId}`);
+        addKey(old['team_id'] as string, key);
+        expireKey.run(oldExpiresAtUs, oldKeyId);
+      });
+    },
+    async revokeKey(keyId, nowUs) {
+      return inTransaction(db, () => revokeKey.run(nowUs, keyId).changes) === 1;
+    },
+    async findKey(keyId) {
+      const row = readKeyById.get(keyId);
+      return row ? keyFromRow(row) : null;
+    },
+    async findKeyByHash(hash) {
+      const row = readKeyByHash.get(hash);
+      return row ? keyFromRow(row) : null;
+    },
+    async keys(teamId) {
+      const keys = readKeys.all().map(keyFromRow);
+      return teamId === null ? keys : keys.filter((key) => key.teamId === teamId);
+    },
+    noteKeyUse,
+  };
+}
+
+function teamFromRow(row: Row): Team {
+  return {
+    id: row['id'] as string,
+    name: row['name'] as string,
+    createdAtUs: row['created_at_us'] as number,
+  };
+}
+
+function keyFromRow(row: Row): KeyRecord {
+  return {
+    id: row['id'] as string,
+    teamId: row['team_id'] as string,
+    teamName: row['team_name'] as string,
+    prefix: row['prefix'] as string,
+    name: row['name'] as string | null,
+    scope: row['scope'] as Scope,
+    createdAtUs: row['created_at_us'] as number,
+    expiresAtUs: row['expires_at_us'] as number | null,
+    revokedAtUs: row['revoked_at_us'] as number | null,
+    lastUsedAtUs: row['last_used_at_us'] as number | null,
+  };
+}

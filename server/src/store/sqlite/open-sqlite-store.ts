@@ -1,0 +1,65 @@
+import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { OperatorError } from '../../errors.ts';
+import type { Store, StoreOptions } from '../store.ts';
+import { openAuditor } from './auditor.ts';
+import { openReading, openWriting } from './connection.ts';
+import { openDirectory } from './directory.ts';
+import { migrate, refuseForeignFile } from './migrate.ts';
+import { openReader } from './reader.ts';
+import { holdServerLock } from './server-lock.ts';
+import { startWriter } from './writer-client.ts';
+import type { WriterClient } from './writer-client.ts';
+
+export interface SqliteOptions extends StoreOptions {
+  path: string;
+}
+
+export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
+  const { path, clock, role, onClockJump = () => {} } = options;
+  const closers: (() => void)[] = [];
+  const closeAll = (): void => {
+    for (const close of closers.reverse()) close();
+  };
+
+  try {
+    mkdirSync(dirname(path), { recursive: true });
+    if (role === 'server') closers.push(holdServerLock(path));
+    refuseForeignFile(path);
+    const db = openWriting(path);
+    closers.push(() => db.close());
+    migrate(db, path, role === 'server');
+    const reading = openReading(path);
+    closers.push(() => reading.close());
+
+    let starting: Promise<WriterClient> | null = null;
+    const writer = (): Promise<WriterClient> =>
+      (starting ??= startWriter(path, clock, onClockJump));
+    const running = role === 'server' ? await writer() : null;
+
+    return {
+      ...openReader(reading),
+      ...openDirectory(db, (keyId, atUs) => running?.noteKeyUse({ keyId, atUs })),
+      ...openAuditor(path),
+      append: running
+        ? (writes) => running.append(writes)
+        : async (writes) => (await writer()).append(writes),
+      async ping() {
+        reading.prepare('select 1').get();
+        running?.ping();
+      },
+      async close() {
+        if (starting) await (await starting).close();
+        closeAll();
+      },
+    };
+  } catch (error) {
+    closeAll();
+    throw error instanceof OperatorError ? error : cannotOpen(path, error);
+  }
+}
+
+function cannotOpen(path: string, error: unknown): OperatorError {
+  const reason = error instanceof Error ? error.message : String(error);
+  return new OperatorError(`Cannot open the database ${path}: ${reason}.`, { cause: error });
+}

@@ -1,0 +1,84 @@
+import { Worker } from 'node:worker_threads';
+import type { ClockSource } from '../../core/clock.ts';
+import { Failure } from '../../errors.ts';
+import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
+import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
+import type { KeyUse } from './writer.ts';
+
+export interface WriterClient {
+  append(writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
+  noteKeyUse(use: KeyUse): void;
+  /** Throws where the writer can no longer write. */
+  ping(): void;
+  close(): Promise<void>;
+}
+
+interface Waiting {
+  writes: readonly TraceWrite[];
+  settle(outcomes: readonly WriteOutcome[]): void;
+}
+
+/** The main thread's end of the writer. Every append is settled, also when the thread dies. */
+export async function startWriter(
+  path: string,
+  clock: ClockSource,
+  onClockJump: (jump: ClockJump) => void,
+): Promise<WriterClient> {
+  const data: WriterData = { path, clock };
+  const worker = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: data });
+  const waiting = new Map<number, Waiting>();
+  let nextTicket = 1;
+  let endedBy: string | null = null;
+  const ready = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+
+  worker.on('message', (message: FromWriter) => {
+    if (message.kind === 'ready') {
+      ready.resolve();
+      return;
+    }
+    for (const { ticket, outcomes } of message.answers) {
+      waiting.get(ticket)?.settle(outcomes);
+      waiting.delete(ticket);
+    }
+    for (const jump of message.clockJumps) onClockJump(jump);
+  });
+  worker.on('error', (error) => {
+    endedBy = error instanceof Error ? error.message : String(error);
+    ready.reject(error);
+  });
+  worker.on('exit', () => {
+    endedBy ??= 'the writer has stopped';
+    for (const { writes, settle } of waiting.values()) settle(refuseAll(writes, endedBy));
+    waiting.clear();
+    ended.resolve();
+  });
+  await ready.promise;
+
+  const send = (message: ToWriter): void => worker.postMessage(message);
+
+  return {
+    append(writes) {
+      if (endedBy !== null) return Promise.resolve(refuseAll(writes, endedBy));
+      const ticket = nextTicket++;
+      const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
+      waiting.set(ticket, { writes, settle: resolve });
+      send({ kind: 'append', ticket, writes });
+      return promise;
+    },
+    noteKeyUse(use) {
+      if (endedBy === null) send({ kind: 'keyUse', use });
+    },
+    ping() {
+      if (endedBy !== null) throw new Failure('store_unavailable', { cause: endedBy });
+    },
+    async close() {
+      if (endedBy === null) send({ kind: 'close' });
+      await ended.promise;
+    },
+  };
+}
+
+function refuseAll(writes: readonly TraceWrite[], reason: string): WriteOutcome[] {
+  return writes.map(() => ({ kind: 'refused', code: 'store_unavailable', reason }));
+}

@@ -1,0 +1,202 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { nextCreatedAt } from '../../core/clock.ts';
+import type { Clock } from '../../core/clock.ts';
+import { RollupBatch } from '../../core/rollup.ts';
+import type { RollupDelta } from '../../core/rollup.ts';
+import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
+import { uuidBytes, uuidV7 } from '../../core/uuid.ts';
+import { encodePayload } from '../payload.ts';
+import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
+import { inTransaction } from './connection.ts';
+import { faultOf } from './sqlite-errors.ts';
+
+export interface KeyUse {
+  keyId: string;
+  atUs: number;
+}
+
+export interface Commit {
+  outcomes: WriteOutcome[];
+  clockJumps: ClockJump[];
+}
+
+export interface Writer {
+  /** One transaction for all writes. Where one of them is refused, each gets a transaction of its own. */
+  commit(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit;
+}
+
+/** The only place that writes traces. It knows nothing of threads. */
+export function openWriter(db: DatabaseSync, clock: Clock): Writer {
+  const statements = prepareAll(db);
+  let brokenBy: string | null = null;
+
+  function commit(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit {
+    if (brokenBy !== null) return refuseAll(writes, 'store_unavailable', brokenBy);
+    try {
+      return inTransaction(db, () => apply(writes, keyUses));
+    } catch (error) {
+      const fault = faultOf(error);
+      const reason = reasonOf(error);
+      if (fault.isFatal) brokenBy = reason;
+      if (fault.isOfStore || writes.length <= 1) return refuseAll(writes, fault.code, reason);
+      return commitOneByOne(writes);
+    }
+  }
+
+  /** A write that the store refuses is retried alone, so that it never fails another caller. */
+  function commitOneByOne(writes: readonly TraceWrite[]): Commit {
+    const commits = writes.map((write) => commit([write], []));
+    return {
+      outcomes: commits.flatMap(({ outcomes }) => outcomes),
+      clockJumps: commits.flatMap(({ clockJumps }) => clockJumps),
+    };
+  }
+
+  function apply(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit {
+    const wallUs = clock();
+    const ledgers = new Map<string, TeamLedger>();
+    const outcomes = writes.map((write): WriteOutcome => {
+      let ledger = ledgers.get(write.teamId);
+      if (!ledger) {
+        ledger = openLedger(write.teamId);
+        ledgers.set(write.teamId, ledger);
+      }
+      return { kind: 'stored', stamps: insertAll(ledger, write, wallUs) };
+    });
+    for (const ledger of ledgers.values()) closeLedger(ledger);
+    for (const { keyId, atUs } of keyUses) statements.noteKeyUse.run(keyId, atUs);
+    const clockJumps = [...ledgers.values()].flatMap(({ jump }) => jump ?? []);
+    return { outcomes, clockJumps };
+  }
+
+  function openLedger(teamId: string): TeamLedger {
+    const row = statements.readCounter.get(teamId);
+    if (!row) throw new Error(`there is no team ${teamId}`);
+    return {
+      teamId,
+      teamNo: row['no'] as number,
+      lastSeq: row['last_seq'] as number,
+      lastUs: row['last_created_at_us'] as number,
+      rollups: new RollupBatch(),
+      jump: null,
+    };
+  }
+
+  function insertAll(ledger: TeamLedger, write: TraceWrite, wallUs: number): TraceStamp[] {
+    return write.drafts.map((draft, i) => {
+      const nowUs = write.timesUs?.[i] ?? wallUs;
+      const createdAtUs = nextCreatedAt(nowUs, ledger.lastUs);
+      if (createdAtUs <= ledger.lastUs) {
+        ledger.jump = { teamId: ledger.teamId, aheadUs: ledger.lastUs - nowUs };
+      }
+      const stamp = { id: uuidV7(createdAtUs), createdAtUs };
+      ledger.lastUs = createdAtUs;
+      ledger.lastSeq += 1;
+      insertTrace(ledger, draft, stamp);
+      ledger.rollups.add(draft, createdAtUs);
+      return stamp;
+    });
+  }
+
+  function insertTrace(ledger: TeamLedger, draft: TraceDraft, stamp: TraceStamp): void {
+    const input = draft.input === null ? null : encodePayload(draft.input);
+    const output = draft.output === null ? null : encodePayload(draft.output);
+    const error = draft.errorMessage === null ? null : encodePayload(draft.errorMessage);
+    statements.insertTrace.run(
+      ledger.teamNo,
+      ledger.lastSeq,
+      uuidBytes(stamp.id),
+      stamp.createdAtUs,
+      draft.model,
+      draft.status === 'error' ? 1 : 0,
+      draft.promptTokens,
+      draft.completionTokens,
+      draft.latencyMs,
+      draft.costUsd,
+      draft.featureName,
+      draft.userIdentifier,
+      (input?.isZstd ? 1 : 0) | (output?.isZstd ? 2 : 0) | (error?.isZstd ? 4 : 0),
+      error?.bytes ?? null,
+      input?.bytes ?? null,
+      output?.bytes ?? null,
+    );
+  }
+
+  function closeLedger(ledger: TeamLedger): void {
+    statements.writeCounter.run(ledger.teamNo, ledger.lastSeq, ledger.lastUs);
+    for (const delta of ledger.rollups.deltas()) addRollup(ledger.teamNo, delta);
+  }
+
+  function addRollup(teamNo: number, delta: RollupDelta): void {
+    statements.addRollup.run(
+      teamNo,
+      delta.dimension,
+      delta.day,
+      delta.key,
+      delta.calls,
+      delta.errors,
+      delta.latencySum,
+      delta.latencyCount,
+      delta.promptTokens,
+      delta.completionTokens,
+      delta.costMicros,
+      delta.costPicos,
+    );
+  }
+
+  return { commit };
+}
+
+/** One team's place in a transaction: where its sequence stands, and what its traces add up to. */
+interface TeamLedger {
+  teamId: string;
+  teamNo: number;
+  lastSeq: number;
+  lastUs: number;
+  rollups: RollupBatch;
+  jump: ClockJump | null;
+}
+
+function prepareAll(db: DatabaseSync) {
+  return {
+    readCounter: db.prepare(`
+      select t.no, coalesce(c.last_seq, 0) as last_seq, coalesce(c.last_created_at_us, 0) as last_created_at_us
+      from teams t left join team_counters c on c.team_no = t.no where t.id = ?`),
+    writeCounter: db.prepare(`
+      insert into team_counters (team_no, first_seq, last_seq, last_created_at_us) values (?, 1, ?, ?)
+      on conflict do update set last_seq = excluded.last_seq, last_created_at_us = excluded.last_created_at_us`),
+    insertTrace: db.prepare(`
+      insert into traces (key, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
+        cost_usd, feature_name, user_identifier, zstd_mask, error_message, input, output)
+      values ((? << 40) | ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+    addRollup: db.prepare(`
+      insert into rollups (team_no, dimension, day, key, calls, errors, latency_sum, latency_count,
+        prompt_tokens, completion_tokens, cost_micros, cost_picos)
+      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+      on conflict do update set
+        calls = calls + excluded.calls,
+        errors = errors + excluded.errors,
+        latency_sum = latency_sum + excluded.latency_sum,
+        latency_count = latency_count + excluded.latency_count,
+        prompt_tokens = prompt_tokens + excluded.prompt_tokens,
+        completion_tokens = completion_tokens + excluded.completion_tokens,
+        cost_micros = cost_micros + excluded.cost_micros,
+        cost_picos = cost_picos + excluded.cost_picos`),
+    noteKeyUse: db.prepare(`
+      insert into key_uses (key_id, last_used_at_us) values (?, ?)
+      on conflict do update set last_used_at_us = max(last_used_at_us, excluded.last_used_at_us)`),
+  };
+}
+
+function refuseAll(
+  writes: readonly TraceWrite[],
+  code: ReturnType<typeof faultOf>['code'],
+  reason: string,
+): Commit {
+  return { outcomes: writes.map(() => ({ kind: 'refused', code, reason })), clockJumps: [] };
+}
+
+/** For the log. SQLite's messages name tables and columns, never values. */
+function reasonOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,149 @@
+import type { DayTally, NamedTally } from '../core/analytics.ts';
+import type { Scope } from '../core/api-key.ts';
+import type { ClockSource } from '../core/clock.ts';
+import type { CountedTrace, RollupKey, Tally } from '../core/rollup.ts';
+import type { Trace, TraceDraft, TraceStamp } from '../core/trace.ts';
+import type { ErrorCode } from '../errors.ts';
+
+/** What every store can do. `test/contract/` says in tests what each promise means. */
+export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor {
+  /** Resolves when the store can read and write; rejects with the reason where it cannot. */
+  ping(): Promise<void>;
+  /** Finishes what was taken, then lets go of everything. */
+  close(): Promise<void>;
+}
+
+export interface StoreOptions {
+  clock: ClockSource;
+  /** A server holds an embedded store alone. A tool works beside it. */
+  role: 'server' | 'tool';
+  onClockJump?: (jump: ClockJump) => void;
+}
+
+/** A team's last trace lay far ahead of the clock, so that its time had to step back. */
+export interface ClockJump {
+  teamId: string;
+  aheadUs: number;
+}
+
+// --- Writing traces ---
+
+/** Traces of one caller. They are stored together, in order, or not at all. */
+export interface TraceWrite {
+  teamId: string;
+  drafts: readonly TraceDraft[];
+  /** Times in place of the clock's, one a draft, ascending: for demo data. No route sets them. */
+  timesUs?: readonly number[];
+}
+
+export type WriteOutcome =
+  | { kind: 'stored'; stamps: readonly TraceStamp[] }
+  | { kind: 'refused'; code: ErrorCode; reason: string };
+
+export interface TraceWriter {
+  /**
+   * Stores each write in whole or not at all, and answers one outcome for each, in order. When it resolves,
+   * everything stored is on disk, readable and counted. The writes may share a transaction with others; one
+   * that is refused never takes another with it.
+   */
+  append(writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
+}
+
+// --- Reading traces and sums ---
+
+export type Payload = 'input' | 'output';
+
+export interface PageRequest {
+  page: number;
+  limit: number;
+  omit: ReadonlySet<Payload>;
+}
+
+export interface TracePage {
+  total: number;
+  /** The page's traces, newest first, in chunks of bounded size: a page may hold half a gigabyte. */
+  chunks: AsyncIterable<readonly Trace[]>;
+}
+
+export type GroupDimension = 'model' | 'feature';
+
+export interface TraceReader {
+  page(teamId: string, request: PageRequest): Promise<TracePage>;
+  trace(teamId: string, id: string): Promise<Trace | null>;
+  total(teamId: string): Promise<Tally>;
+  /** By calls descending, then by name. */
+  groups(teamId: string, dimension: GroupDimension): Promise<readonly NamedTally[]>;
+  /** The days of the range that have calls. */
+  days(teamId: string, range: { firstDay: number; lastDay: number }): Promise<readonly DayTally[]>;
+}
+
+// --- Teams and keys ---
+
+export interface Team {
+  id: string;
+  name: string;
+  createdAtUs: number;
+}
+
+export interface TeamSummary extends Team {
+  traces: number;
+  liveKeys: number;
+}
+
+export interface NewKey {
+  id: string;
+  hash: string;
+  prefix: string;
+  name: string | null;
+  scope: Scope;
+  createdAtUs: number;
+  expiresAtUs: number | null;
+}
+
+export interface KeyRecord extends Omit<NewKey, 'hash'> {
+  teamId: string;
+  teamName: string;
+  revokedAtUs: number | null;
+  lastUsedAtUs: number | null;
+}
+
+export interface KeyDirectory {
+  /** The team of this name, made where there is none. */
+  ensureTeam(name: string, nowUs: number): Promise<{ team: Team; created: boolean }>;
+  findTeam(nameOrId: string): Promise<Team | null>;
+  teams(nowUs: number): Promise<readonly TeamSummary[]>;
+  createKey(teamId: string, key: NewKey): Promise<void>;
+  /** Adds the new key and lets the old one end at `oldExpiresAtUs`, both or neither. */
+  rotateKey(oldKeyId: string, key: NewKey, oldExpiresAtUs: number): Promise<void>;
+  /** False where there is no such key, or it was revoked before. */
+  revokeKey(keyId: string, nowUs: number): Promise<boolean>;
+  findKey(keyId: string): Promise<KeyRecord | null>;
+  findKeyByHash(hash: string): Promise<KeyRecord | null>;
+  keys(teamId: string | null): Promise<readonly KeyRecord[]>;
+  /** Notes a use, some time soon. It is not worth a promise. */
+  noteKeyUse(keyId: string, atUs: number): void;
+}
+
+// --- Checking the books ---
+
+export interface AuditTrace extends CountedTrace {
+  seq: number;
+  id: string;
+  createdAtUs: number;
+}
+
+export interface TeamBooks {
+  firstSeq: number;
+  lastSeq: number;
+  lastCreatedAtUs: number;
+  /** In the order of their sequence. */
+  traces: AsyncIterable<readonly AuditTrace[]>;
+  rollups: AsyncIterable<readonly (RollupKey & Tally)[]>;
+}
+
+export interface Auditor {
+  /** Shows one team's traces and sums as they were at one moment. */
+  audit<T>(teamId: string, look: (books: TeamBooks) => Promise<T>): Promise<T>;
+  /** What is broken below the level of teams, such as a damaged file; empty where nothing is. */
+  checkStorage(): Promise<readonly string[]>;
+}

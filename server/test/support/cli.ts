@@ -1,0 +1,75 @@
+import { spawn } from 'node:child_process';
+import type { ChildProcessWithoutNullStreams } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+const launcher = fileURLToPath(new URL('../../bin/tracetally.js', import.meta.url));
+
+export interface CliResult {
+  code: number | null;
+  stdout: string;
+  stderr: string;
+}
+
+/** Starts the real command line in a process of its own. No TRACETALLY_ variable leaks in. */
+export function spawnCli(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): ChildProcessWithoutNullStreams {
+  const inherited = Object.fromEntries(
+    Object.entries(process.env).filter(([name]) => !name.startsWith('TRACETALLY_')),
+  );
+  return spawn(process.execPath, [launcher, ...args], { env: { ...inherited, ...env } });
+}
+
+/** Runs a command to its end. */
+export async function runCli(
+  args: readonly string[],
+  env: Record<string, string> = {},
+): Promise<CliResult> {
+  const child = spawnCli(args, env);
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+  child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, stdout, stderr };
+}
+
+export interface ServerProcess {
+  child: ChildProcessWithoutNullStreams;
+  url: string;
+  stdout(): string;
+  stderr(): string;
+  /** Sends the signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<number | null>;
+}
+
+/** `tracetally serve` in a process of its own; resolves when it listens, rejects with its words when it ends before. */
+export async function spawnServer(
+  flags: readonly string[],
+  env: Record<string, string> = {},
+): Promise<ServerProcess> {
+  const child = spawnCli(['serve', '--port', '0', ...flags], env);
+  let stdout = '';
+  let stderr = '';
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const url = await new Promise<string>((resolve, reject) => {
+    child.stdout.on('data', (data: Buffer) => {
+      stdout += data.toString();
+      const found = /listens on (\S+)/.exec(stdout)?.[1];
+      if (found !== undefined) resolve(found);
+    });
+    child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
+    void ended.then((code) => reject(new Error(`the server ended with ${code}: ${stderr}`)));
+  });
+  return {
+    child,
+    url,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    end(signal) {
+      child.kill(signal);
+      return ended;
+    },
+  };
+}
