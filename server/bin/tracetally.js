@@ -8,5 +8,7 @@ if (major < 26) {
   );
   process.exit(1);
 }
+const { useCompileCache } = await import('./compile-cache.js');
+useCompileCache();
 const { main } = await import('../src/cli/cli.ts');
 process.exitCode = await main(process.argv.slice(2));

@@ -22,6 +22,8 @@ export const limits = Object.freeze({
   // What one transaction may hold, so that no caller waits behind an endless commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,
+  // Traces that are added up in memory as plain numbers: 4,096 times the largest cost in micro-dollars is below 2^53.
+  rollupBatchRowsMax: 4_096,
 
   // Payloads shorter than this are stored as they are: compressing them costs more than it saves.
   compressBytesMin: 1024,

@@ -93,13 +93,12 @@ function take<T>(source: Iterator<T>, count: number): T[] {
 }
 
 async function newestTimeUs(store: Store, teamId: string): Promise<number> {
-  const { chunks } = await store.page(teamId, {
+  const { first } = await store.page(teamId, {
     page: 1,
     limit: 1,
     omit: new Set(['input', 'output']),
   });
-  for await (const [trace] of chunks) return trace?.createdAtUs ?? 0;
-  return 0;
+  return first[0]?.createdAtUs ?? 0;
 }
 
 function numberFlag(call: Call, name: string, fallback: number, max: number): number {

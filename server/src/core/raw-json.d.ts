@@ -1,4 +1,4 @@
-/** TypeScript's own library does not know these two yet. */
+/** TypeScript's own library does not know these yet. */
 interface RawJSON {
   readonly rawJSON: string;
 }
@@ -6,4 +6,8 @@ interface RawJSON {
 interface JSON {
   rawJSON(text: string): RawJSON;
   isRawJSON(value: unknown): value is RawJSON;
+  parse(
+    text: string,
+    reviver: (key: string, value: unknown, context: { source: string }) => unknown,
+  ): unknown;
 }

@@ -1,3 +1,4 @@
+import { limits } from '../limits.ts';
 import { dayOf } from './clock.ts';
 import { splitCost } from './money.ts';
 import type { CostParts } from './money.ts';
@@ -16,7 +17,7 @@ export interface RollupKey {
   key: string;
 }
 
-/** Sums that only ever add. One batch stays far below 2^53; stored sums are read as `Tally`. */
+/** Sums of one batch, which stay below 2^53. Stored sums are read as `Tally`. */
 export interface RollupDelta extends RollupKey {
   calls: number;
   errors: number;
@@ -57,8 +58,16 @@ export type CountedTrace = Omit<TraceDraft, 'input' | 'output' | 'errorMessage'>
 /** Adds up one team's traces in memory, so that a store writes each key once a batch. */
 export class RollupBatch {
   readonly #deltas = new Map<string, RollupDelta>();
+  #rows = 0;
+
+  /** A full batch must be written before more is added, or its sums could pass 2^53. */
+  get isFull(): boolean {
+    return this.#rows >= limits.rollupBatchRowsMax;
+  }
 
   add(trace: CountedTrace, createdAtUs: number): void {
+    if (this.isFull) throw new Error('the rollup batch is full');
+    this.#rows += 1;
     const day = dayOf(createdAtUs);
     const cost = trace.costUsd === null ? noCost : splitCost(trace.costUsd);
     this.#count(dimensions.total, day, '', trace, cost);

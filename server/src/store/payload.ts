@@ -23,7 +23,23 @@ export function encodePayload(text: string): StoredPayload {
 
 const worthwhileShare = 0.9;
 
+/** Takes the bytes over: they are gone afterwards. */
 export function decodePayload({ bytes, isZstd }: StoredPayload): string {
-  const raw = isZstd ? zstdDecompressSync(bytes) : bytes;
-  return Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
+  const raw = isZstd ? zstdDecompressSync(bytes, { chunkSize: likelyBytes(bytes) }) : bytes;
+  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
+  if (bytes.length >= releaseBytesMin) release(bytes);
+  if (isZstd && raw.length >= releaseBytesMin) release(raw);
+  return text;
+}
+
+/** Room for the whole text in most cases, so that it is not put together from pieces. Untouched room costs nothing. */
+function likelyBytes(packed: Uint8Array): number {
+  return Math.min(8 * 1024 * 1024, Math.max(64 * 1024, packed.length * 4));
+}
+
+const releaseBytesMin = 256 * 1024;
+
+/** Frees large bytes now. The collector sees only a small object and would let hundreds of megabytes gather first. */
+function release(bytes: Uint8Array): void {
+  if (bytes.buffer instanceof ArrayBuffer) bytes.buffer.transfer(0);
 }

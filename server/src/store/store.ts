@@ -61,8 +61,10 @@ export interface PageRequest {
 
 export interface TracePage {
   total: number;
-  /** The page's traces, newest first, in chunks of bounded size: a page may hold half a gigabyte. */
-  chunks: AsyncIterable<readonly Trace[]>;
+  /** The page's traces, newest first: all of them, or as many as fit into one chunk. */
+  first: readonly Trace[];
+  /** The others in chunks of bounded size, since a page may hold half a gigabyte; null where `first` is the whole page. */
+  rest: AsyncIterable<readonly Trace[]> | null;
 }
 
 export type GroupDimension = 'model' | 'feature';

@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
+import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
-import type { Payload, TracePage } from '../../store/store.ts';
+import type { Payload } from '../../store/store.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import type { Route } from '../route.ts';
 import { PageQuery, refusals, replies } from '../schemas.ts';
@@ -34,38 +35,46 @@ export const getTraces: Route = (app, { store, gate }) => {
         limits.pageRowsMax,
       );
       const omit = new Set((request.query.omit?.split(',') ?? []) as Payload[]);
-      const { total, chunks } = await store.page(teamId, { page, limit, omit });
-      const json = pageJson(chunks, omit, `"total":${total},"page":${page},"limit":${limit}`);
-      const first = await json.next();
-      const second = await json.next();
+      const { total, first, rest } = await store.page(teamId, { page, limit, omit });
+      const tail = `],"total":${total},"page":${page},"limit":${limit}}`;
+      const pieces = first.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
       reply.type('application/json; charset=utf-8');
-      // A page is nearly always one piece, and then it goes out whole, with its length.
-      if (second.done) return reply.send(first.value);
-      return reply.send(Readable.from(followedBy([first.value, second.value], json)));
+      if (rest === null) return reply.send(`{"traces":[${pieces.join(',')}${tail}`);
+      return reply.send(Readable.from(streamedPage(pieces, rest, omit, tail)));
     },
   );
 };
 
-/** The page as pieces of JSON, a chunk of traces each, so that a page of any size needs little memory. */
-async function* pageJson(
-  chunks: TracePage['chunks'],
+/** A page too large to be one text, a trace at a time and in slices, so that little of it waits for the socket. */
+async function* streamedPage(
+  first: readonly string[],
+  rest: AsyncIterable<readonly Trace[]>,
   omit: ReadonlySet<Payload>,
-  rest: string,
+  tail: string,
 ): AsyncGenerator<string> {
-  let piece = '{"traces":[';
-  let isFirst = true;
-  for await (const traces of chunks) {
-    if (!isFirst) {
-      yield piece;
-      piece = ',';
+  yield '{"traces":[';
+  yield* slicesOf(first.join(','));
+  for await (const traces of rest) {
+    for (const trace of traces) {
+      yield ',';
+      yield* slicesOf(JSON.stringify(listedTraceJson(trace, omit)));
     }
-    isFirst = false;
-    piece += traces.map((trace) => JSON.stringify(listedTraceJson(trace, omit))).join(',');
   }
-  yield `${piece}],${rest}}`;
+  yield tail;
 }
 
-async function* followedBy<T>(head: readonly T[], tail: AsyncIterable<T>): AsyncGenerator<T> {
-  yield* head;
-  yield* tail;
+function* slicesOf(text: string): Generator<string> {
+  for (let at = 0; at < text.length;) {
+    let end = at + sliceChars;
+    // A surrogate pair must stay together: each half alone could not be written as UTF-8.
+    if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
+    yield text.slice(at, end);
+    at = end;
+  }
+}
+
+const sliceChars = 64 * 1024;
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff;
 }

@@ -68,7 +68,7 @@ export function openReader(db: DatabaseSync): TraceReader {
       const fromSeq = lastSeq - (page - 1) * limit;
       const toSeq = Math.max(firstSeq, fromSeq - limit + 1);
       const first = fromSeq < toSeq ? [] : readChunk(teamId, no, fromSeq, toSeq, omit);
-      return { total: lastSeq - firstSeq + 1, no, fromSeq, toSeq, first };
+      return { total: lastSeq - firstSeq + 1, no, fromSeq: fromSeq - first.length, toSeq, first };
     } finally {
       end.run();
     }
@@ -78,16 +78,14 @@ export function openReader(db: DatabaseSync): TraceReader {
     async page(teamId, request) {
       const { total, no, fromSeq, toSeq, first } = readFirstChunk(teamId, request);
       // Traces never change, so the later chunks need no transaction, and a slow reader holds nothing open.
-      async function* chunks() {
-        let chunk = first;
-        let nextSeq = fromSeq;
-        while (chunk.length > 0) {
-          nextSeq -= chunk.length;
+      async function* rest() {
+        for (let seq = fromSeq; seq >= toSeq;) {
+          const chunk = readChunk(teamId, no, seq, toSeq, request.omit);
+          seq -= chunk.length;
           yield chunk;
-          chunk = nextSeq < toSeq ? [] : readChunk(teamId, no, nextSeq, toSeq, request.omit);
         }
       }
-      return { total, chunks: chunks() };
+      return { total, first, rest: fromSeq < toSeq ? null : rest() };
     },
 
     async trace(teamId, id) {

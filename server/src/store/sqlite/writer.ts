@@ -93,6 +93,7 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       ledger.lastUs = createdAtUs;
       ledger.lastSeq += 1;
       insertTrace(ledger, draft, stamp);
+      if (ledger.rollups.isFull) writeRollups(ledger);
       ledger.rollups.add(draft, createdAtUs);
       return stamp;
     });
@@ -124,7 +125,12 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
 
   function closeLedger(ledger: TeamLedger): void {
     statements.writeCounter.run(ledger.teamNo, ledger.lastSeq, ledger.lastUs);
+    writeRollups(ledger);
+  }
+
+  function writeRollups(ledger: TeamLedger): void {
     for (const delta of ledger.rollups.deltas()) addRollup(ledger.teamNo, delta);
+    ledger.rollups = new RollupBatch();
   }
 
   function addRollup(teamNo: number, delta: RollupDelta): void {

@@ -1,0 +1,377 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { dimensions } from '../../src/core/rollup.ts';
+import { draftTrace } from '../../src/core/trace.ts';
+import type { Trace, TraceInput } from '../../src/core/trace.ts';
+import { makeKey } from '../../src/store/new-key.ts';
+import type {
+  PageRequest,
+  Store,
+  StoreOptions,
+  TraceWrite,
+  WriteOutcome,
+} from '../../src/store/store.ts';
+import { verifyTeam } from '../../src/store/verify.ts';
+import { manualClock, us } from '../support/service.ts';
+import type { ManualClock } from '../support/service.ts';
+
+export interface StoreUnderTest {
+  open(options: StoreOptions): Promise<Store>;
+  /** Called when all is closed. */
+  dispose(): Promise<void>;
+}
+
+const noon = us('2026-11-04T12:00:00Z');
+const nothing: PageRequest['omit'] = new Set();
+
+/** What every store must do. A new store runs this suite before anything else. */
+export function describeStoreContract(name: string, prepare: () => Promise<StoreUnderTest>): void {
+  describe(`the ${name} store`, () => {
+    let stage: StoreUnderTest;
+    let clock: ManualClock;
+    let store: Store;
+    let jumps: string[];
+    let teams = 0;
+
+    before(async () => {
+      stage = await prepare();
+      clock = manualClock(noon);
+      jumps = [];
+      store = await open();
+    });
+    after(async () => {
+      await store.close();
+      await stage.dispose();
+    });
+
+    const open = () =>
+      stage.open({
+        clock: clock.source,
+        role: 'server',
+        onClockJump: ({ teamId }) => void jumps.push(teamId),
+      });
+
+    async function newTeam(): Promise<string> {
+      clock.set(noon);
+      const { team } = await store.ensureTeam(`contract-${++teams}`, noon);
+      return team.id;
+    }
+
+    async function append(teamId: string, ...bodies: TraceInput[]): Promise<WriteOutcome> {
+      const [outcome] = await store.append([write(teamId, ...bodies)]);
+      return outcome ?? assert.fail('no outcome');
+    }
+
+    async function pageOf(
+      teamId: string,
+      page: number,
+      limit: number,
+      omit = nothing,
+    ): Promise<Trace[]> {
+      const { first, rest } = await store.page(teamId, { page, limit, omit });
+      const traces = [...first];
+      if (rest) for await (const chunk of rest) traces.push(...chunk);
+      return traces;
+    }
+
+    test('what was appended is readable and counted when append resolves', async () => {
+      const teamId = await newTeam();
+      const outcome = await append(teamId, {
+        model: 'm',
+        latency_ms: 7,
+        cost_usd: 0.25,
+        feature_name: 'f',
+      });
+      assert.equal(outcome.kind, 'stored');
+      const [trace] = await pageOf(teamId, 1, 20);
+      assert.equal(trace?.id, stampsOf(outcome)[0]?.id);
+      assert.deepEqual(await store.trace(teamId, trace?.id ?? ''), trace);
+      assert.equal((await store.total(teamId)).calls, 1n);
+      assert.equal((await store.groups(teamId, 'model'))[0]?.key, 'm');
+      assert.equal((await store.groups(teamId, 'feature'))[0]?.tally.costMicros, 250_000n);
+      const day = Math.floor(noon / 86_400_000_000);
+      assert.deepEqual(
+        (await store.days(teamId, { firstDay: day, lastDay: day })).map(({ tally }) => tally.calls),
+        [1n],
+      );
+    });
+
+    test('a trace comes back as it was sent, with text of any kind and length', async () => {
+      const teamId = await newTeam();
+      const body: TraceInput = {
+        model: 'модель',
+        input: `a\u0000b ${'long '.repeat(5000)}`,
+        output: '',
+        prompt_tokens: 2 ** 31 - 1,
+        completion_tokens: 0,
+        latency_ms: 1,
+        cost_usd: 1e-7,
+        status: 'error',
+        error_message: '\u0000',
+        feature_name: '😀',
+        user_identifier: "'; drop table traces; --",
+      };
+      await append(teamId, body);
+      const [trace] = await pageOf(teamId, 1, 1);
+      const { id: _id, teamId: owner, createdAtUs, ...rest } = trace ?? assert.fail('no trace');
+      assert.deepEqual(rest, draftTrace(body));
+      assert.equal(owner, teamId);
+      assert.equal(createdAtUs, noon);
+    });
+
+    test('pages are newest first, never overlap, and past the end they are empty', async () => {
+      const teamId = await newTeam();
+      for (let i = 0; i < 5; i++) {
+        await append(teamId, { model: `m${2 * i}` }, { model: `m${2 * i + 1}` });
+      }
+      const names = async (page: number, limit: number) =>
+        (await pageOf(teamId, page, limit)).map(({ model }) => model);
+      assert.deepEqual(await names(1, 4), ['m9', 'm8', 'm7', 'm6']);
+      assert.deepEqual(await names(3, 4), ['m1', 'm0']);
+      assert.deepEqual(await names(4, 4), []);
+      assert.deepEqual(await names(999_999_999, 100), []);
+      assert.equal((await store.page(teamId, { page: 9, limit: 4, omit: nothing })).total, 10);
+    });
+
+    test('omitted payloads are not read', async () => {
+      const teamId = await newTeam();
+      await append(teamId, { model: 'm', input: 'in', output: 'out' });
+      const [withOutput] = await pageOf(teamId, 1, 1, new Set(['input'] as const));
+      assert.deepEqual([withOutput?.input, withOutput?.output], [null, 'out']);
+      const [bare] = await pageOf(teamId, 1, 1, new Set(['input', 'output'] as const));
+      assert.deepEqual([bare?.input, bare?.output], [null, null]);
+    });
+
+    test('a page of large traces comes in several chunks and loses none', async () => {
+      const teamId = await newTeam();
+      const big = 'x'.repeat(700_000);
+      await append(
+        teamId,
+        ...Array.from({ length: 9 }, (_, i) => ({ model: `m${i}`, input: big })),
+      );
+      const { first, rest } = await store.page(teamId, { page: 1, limit: 100, omit: nothing });
+      const sizes = [first.length];
+      const names = first.map(({ model }) => model);
+      for await (const chunk of rest ?? assert.fail('it all came at once')) {
+        sizes.push(chunk.length);
+        names.push(...chunk.map(({ model }) => model));
+      }
+      assert.ok(sizes.length >= 4, `chunks of ${sizes.join(', ')}`);
+      assert.deepEqual(names, ['m8', 'm7', 'm6', 'm5', 'm4', 'm3', 'm2', 'm1', 'm0']);
+    });
+
+    test('teams see nothing of each other', async () => {
+      const [mine, other] = [await newTeam(), await newTeam()];
+      const outcome = await append(mine, { model: 'secret', feature_name: 'f' });
+      assert.equal(await store.trace(other, stampsOf(outcome)[0]?.id ?? ''), null);
+      assert.deepEqual(await pageOf(other, 1, 20), []);
+      assert.equal((await store.total(other)).calls, 0n);
+      assert.deepEqual(await store.groups(other, 'model'), []);
+      assert.deepEqual(await store.groups(other, 'feature'), []);
+      assert.deepEqual(await store.days(other, { firstDay: 0, lastDay: 99_999 }), []);
+    });
+
+    test('writes of many teams in one call each get their own sequence and outcome', async () => {
+      const ids = await Promise.all(Array.from({ length: 20 }, newTeam));
+      const outcomes = await store.append(
+        Array.from({ length: 100 }, (_, i) => write(ids[i % 20] ?? '', { model: `m${i}` })),
+      );
+      assert.equal(outcomes.filter(({ kind }) => kind === 'stored').length, 100);
+      for (const [i, teamId] of ids.entries()) {
+        const names = (await pageOf(teamId, 1, 100)).map(({ model }) => model);
+        assert.deepEqual(
+          names,
+          [80, 60, 40, 20, 0].map((step) => `m${step + i}`),
+        );
+      }
+    });
+
+    test('a write that is refused takes no other with it and leaves nothing of itself', async () => {
+      const [first, second] = [await newTeam(), await newTeam()];
+      const poison = { ...write(first, { model: 'ok' }, { model: 'bad' }) };
+      // No route lets this through: the store itself must refuse a row that its schema does not hold.
+      Object.assign(poison.drafts[1] ?? {}, { model: null });
+      const outcomes = await store.append([
+        write(first, { model: 'a' }),
+        poison,
+        write('00000000-0000-7000-8000-000000000000', { model: 'no such team' }),
+        write(second, { model: 'b' }),
+        write(first, { model: 'c' }),
+      ]);
+      assert.deepEqual(
+        outcomes.map(({ kind }) => kind),
+        ['stored', 'refused', 'refused', 'stored', 'stored'],
+      );
+      assert.deepEqual(
+        (await pageOf(first, 1, 9)).map(({ model }) => model),
+        ['c', 'a'],
+      );
+      assert.equal((await store.total(first)).calls, 2n);
+      assert.deepEqual(
+        (await pageOf(second, 1, 9)).map(({ model }) => model),
+        ['b'],
+      );
+      assert.deepEqual((await verifyTeam(store, first)).differences, []);
+    });
+
+    test('time follows the sequence while the clock stands or steps back a little', async () => {
+      const teamId = await newTeam();
+      await append(teamId, { model: 'a' }, { model: 'b' });
+      clock.set(noon - 4_000_000);
+      await append(teamId, { model: 'c' });
+      const times = (await pageOf(teamId, 1, 9)).map(({ createdAtUs }) => createdAtUs - noon);
+      assert.deepEqual(times, [2, 1, 0]);
+      assert.equal(jumps.includes(teamId), false);
+    });
+
+    test('after a jump of the clock the wall clock counts, with a warning', async () => {
+      const teamId = await newTeam();
+      clock.set(us('2027-11-04T12:00:00Z'));
+      await append(teamId, { model: 'a year ahead' });
+      clock.set(noon);
+      await append(teamId, { model: 'back again' });
+      const [newest, oldest] = await pageOf(teamId, 1, 9);
+      assert.equal(newest?.createdAtUs, noon);
+      assert.equal(oldest?.model, 'a year ahead');
+      assert.ok(jumps.includes(teamId));
+      assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
+    });
+
+    test('groups come by calls descending, then by name as UTF-8 sorts it', async () => {
+      const teamId = await newTeam();
+      const names = ['b', 'a', 'c', 'c', 'Z', '\uFF5E', '😀'];
+      await append(teamId, ...names.map((model) => ({ model })));
+      const keys = (await store.groups(teamId, 'model')).map(({ key }) => key);
+      assert.deepEqual(keys, ['c', 'Z', 'a', 'b', '\uFF5E', '😀']);
+    });
+
+    test('per-user sums are kept for all time', async () => {
+      const teamId = await newTeam();
+      await append(
+        teamId,
+        { model: 'm', user_identifier: 'u', cost_usd: 2 },
+        { model: 'm', user_identifier: 'u' },
+      );
+      const users = await store.audit(teamId, async ({ rollups }) => {
+        const found = [];
+        for await (const chunk of rollups)
+          found.push(...chunk.filter((row) => row.dimension === dimensions.user));
+        return found;
+      });
+      assert.deepEqual(
+        users.map(({ key, calls, costMicros }) => [key, calls, costMicros]),
+        [['u', 2n, 2_000_000n]],
+      );
+    });
+
+    test('the largest numbers allowed add up without loss, in one write and past 2^53', async () => {
+      const teamId = await newTeam();
+      const most = 2 ** 31 - 1;
+      const body = {
+        model: 'm',
+        prompt_tokens: most,
+        completion_tokens: most,
+        latency_ms: most,
+        // Odd, so that a sum of doubles would go wrong past 2^53.
+        cost_usd: 999_999.999999,
+      };
+      await append(teamId, ...Array.from({ length: 20_000 }, () => body));
+      for (let i = 0; i < 3; i++) await append(teamId, { model: 'm', cost_usd: 0.000001 });
+      const total = await store.total(teamId);
+      assert.equal(total.promptTokens, 20_000n * BigInt(most));
+      assert.equal(total.latencySum, 20_000n * BigInt(most));
+      assert.equal(total.costMicros, 20_000n * 999_999_999_999n + 3n);
+      assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
+    });
+
+    test('a team is made once, however often it is asked for', async () => {
+      const made = await Promise.all(
+        Array.from({ length: 5 }, () => store.ensureTeam('once', noon)),
+      );
+      assert.equal(new Set(made.map(({ team }) => team.id)).size, 1);
+      assert.equal(made.filter(({ created }) => created).length, 1);
+      assert.equal((await store.findTeam('once'))?.id, made[0]?.team.id);
+      assert.equal((await store.findTeam(made[0]?.team.id ?? ''))?.name, 'once');
+      assert.equal(await store.findTeam('never'), null);
+    });
+
+    test('keys are found by their hash, expire by rotation and end by revocation', async () => {
+      const teamId = await newTeam();
+      const wishes = { name: 'ci', scope: 'ingest' as const, nowUs: noon, expiresAtUs: null };
+      const old = makeKey(wishes);
+      const next = makeKey(wishes);
+      await store.createKey(teamId, old.record);
+      assert.equal((await store.findKeyByHash(old.record.hash))?.teamId, teamId);
+      assert.equal(await store.findKeyByHash('0'.repeat(64)), null);
+      await store.rotateKey(old.record.id, next.record, noon + 5);
+      assert.equal((await store.findKey(old.record.id))?.expiresAtUs, noon + 5);
+      assert.equal((await store.findKeyByHash(next.record.hash))?.scope, 'ingest');
+      assert.equal(await store.revokeKey(next.record.id, noon + 9), true);
+      assert.equal(await store.revokeKey(next.record.id, noon + 9), false);
+      assert.equal((await store.findKeyByHash(next.record.hash))?.revokedAtUs, noon + 9);
+      assert.deepEqual(
+        (await store.keys(teamId)).map(({ id }) => id).sort(),
+        [old.record.id, next.record.id].sort(),
+      );
+      const summary = (await store.teams(noon + 6)).find(({ id }) => id === teamId);
+      assert.equal(summary?.liveKeys, 0);
+    });
+
+    test('a rotation of a key that does not exist changes nothing', async () => {
+      const { record } = makeKey({ name: null, scope: 'full', nowUs: noon, expiresAtUs: null });
+      await assert.rejects(store.rotateKey('key_none', record, noon));
+      assert.equal(await store.findKey(record.id), null);
+    });
+
+    test('the last use of a key is noted with the next commit', async () => {
+      const teamId = await newTeam();
+      const { record } = makeKey({ name: null, scope: 'full', nowUs: noon, expiresAtUs: null });
+      await store.createKey(teamId, record);
+      store.noteKeyUse(record.id, noon + 60);
+      store.noteKeyUse(record.id, noon + 30);
+      await append(teamId, { model: 'm' });
+      assert.equal((await store.findKey(record.id))?.lastUsedAtUs, noon + 60);
+    });
+
+    test('everything is still there after the store was closed and opened again', async () => {
+      const teamId = await newTeam();
+      const stored = await append(teamId, { model: 'm', input: 'kept' });
+      await store.close();
+      store = await open();
+      await store.ping();
+      assert.equal((await store.trace(teamId, stampsOf(stored)[0]?.id ?? ''))?.input, 'kept');
+      await append(teamId, { model: 'n' });
+      assert.deepEqual(
+        (await pageOf(teamId, 1, 9)).map(({ model }) => model),
+        ['n', 'm'],
+      );
+      assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
+      assert.deepEqual(await store.checkStorage(), []);
+    });
+
+    test('times that are set from inside spread traces over days', async () => {
+      const teamId = await newTeam();
+      const times = [noon - 3 * 86_400_000_000, noon - 2 * 86_400_000_000, noon];
+      const drafts = times.map((_, i) => draftTrace({ model: `m${i}` }));
+      await store.append([{ teamId, drafts, timesUs: times }]);
+      assert.deepEqual(
+        (await pageOf(teamId, 1, 9)).map(({ createdAtUs }) => createdAtUs),
+        times.toReversed(),
+      );
+      const today = Math.floor(noon / 86_400_000_000);
+      const days = await store.days(teamId, { firstDay: today - 6, lastDay: today });
+      assert.deepEqual(
+        days.map(({ day }) => day - today),
+        [-3, -2, 0],
+      );
+    });
+  });
+}
+
+function write(teamId: string, ...bodies: TraceInput[]): TraceWrite {
+  return { teamId, drafts: bodies.map(draftTrace) };
+}
+
+function stampsOf(outcome: WriteOutcome) {
+  return outcome.kind === 'stored' ? outcome.stamps : assert.fail(`refused: ${outcome.reason}`);
+}

@@ -1,0 +1,80 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, before, test } from 'node:test';
+import { Ajv2020 } from 'ajv/dist/2020.js';
+import formats from 'ajv-formats';
+import { startTestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+
+const committed = new URL('../../../docs/openapi.json', import.meta.url);
+let service: TestService;
+
+before(async () => {
+  service = await startTestService();
+});
+after(() => service.stop());
+
+test('docs/openapi.json is what the service serves', async () => {
+  const { status, json } = await service.call(null, 'GET', '/openapi.json');
+  assert.equal(status, 200);
+  assert.deepEqual(json, JSON.parse(readFileSync(committed, 'utf8')), 'run: npm run openapi');
+});
+
+test('the document is OpenAPI 3.1 and lists the endpoints of the spec', async () => {
+  const { json } = await service.call(null, 'GET', '/openapi.json');
+  assert.match(json.openapi, /^3\.1\./);
+  const endpoints = Object.entries(json.paths as Record<string, object>)
+    .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
+    .sort();
+  assert.deepEqual(endpoints, [
+    'get /analytics/by-feature',
+    'get /analytics/by-model',
+    'get /analytics/daily',
+    'get /analytics/overview',
+    'get /traces',
+    'get /traces/{trace_id}',
+    'post /traces',
+  ]);
+});
+
+test('replies hold exactly the fields that the document promises', async () => {
+  const { key } = await service.keyFor();
+  const document = (await service.call(null, 'GET', '/openapi.json')).json;
+  const ajv = new Ajv2020({ strict: false });
+  formats.default(ajv);
+  ajv.addSchema({ $id: 'api', components: document.components });
+  const body = {
+    model: 'm',
+    input: 'i',
+    output: 'o',
+    latency_ms: 1,
+    cost_usd: 0.5,
+    feature_name: 'f',
+    user_identifier: 'u',
+  };
+  const posted = await service.call(key, 'POST', '/traces', body);
+  const replies: [string, string, unknown][] = [['/traces', 'post', posted.json]];
+  for (const path of [
+    '/traces',
+    '/analytics/overview',
+    '/analytics/by-model',
+    '/analytics/by-feature',
+    '/analytics/daily',
+  ]) {
+    replies.push([path, 'get', (await service.call(key, 'GET', path)).json]);
+  }
+  replies.push([
+    '/traces/{trace_id}',
+    'get',
+    (await service.call(key, 'GET', `/traces/${posted.json.id}`)).json,
+  ]);
+  for (const [path, method, json] of replies) {
+    const success = method === 'post' ? '201' : '200';
+    const { schema } = document.paths[path][method].responses[success].content['application/json'];
+    const validate = ajv.compile(JSON.parse(JSON.stringify(schema).replaceAll('"#/', '"api#/')));
+    assert.ok(validate(json), `${method} ${path}: ${ajv.errorsText(validate.errors)}`);
+  }
+  // additionalProperties is false in each, so that an extra field would fail as well.
+  assert.equal(document.components.schemas.Trace.additionalProperties, false);
+  assert.equal(document.components.schemas.Overview.additionalProperties, false);
+});

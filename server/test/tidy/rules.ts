@@ -1,0 +1,55 @@
+/** The rules of the house, as pure functions over texts, so that a planted violation can show that they work. */
+export interface SourceFile {
+  /** Below `server/src`, such as `http/app.ts`. */
+  path: string;
+  text: string;
+}
+
+/**
+ * One direction only: a room may import from itself and from the rooms before it. What stands beside the rooms has its place
+ * too: limits and errors are known to all, config is read by those who start things.
+ */
+const rooms = ['limits', 'errors', 'core', 'store', 'ingest', 'http', 'config', 'main', 'cli'];
+
+export function wrongImports(files: readonly SourceFile[]): string[] {
+  return files.flatMap(({ path, text }) =>
+    importsOf(text)
+      .map((specifier) => new URL(specifier, `file:///${path}`).pathname.slice(1))
+      .filter((target) => rank(target) > rank(path))
+      .map((target) => `${path} imports ${target}`),
+  );
+}
+
+function importsOf(text: string): string[] {
+  const found = text.matchAll(/(?:from|import|new URL\()\s*\(?'(\.{1,2}\/[^']+|[a-z-]+\.ts)'/g);
+  return [...found].map((match) => match[1] ?? '').filter((specifier) => specifier.endsWith('.ts'));
+}
+
+function rank(path: string): number {
+  const room = path.split('/')[0]?.replace(/\.ts$/, '') ?? '';
+  const place = rooms.indexOf(room);
+  if (place === -1) throw new Error(`${path} is in no room: give "${room}" a place in the order`);
+  return place;
+}
+
+export function environmentReaders(files: readonly SourceFile[]): string[] {
+  return files
+    .filter(
+      ({ path, text }) =>
+        path !== 'config.ts' &&
+        /process\s*\.\s*env|process\[['"]env|from 'node:process'/.test(text),
+    )
+    .map(({ path }) => path);
+}
+
+/** Each name must stand in the document as code, such as `queue_full`. */
+export function undocumented(names: readonly string[], document: string): string[] {
+  return names.filter((name) => !document.includes(`\`${name}\``));
+}
+
+export function overgrown(files: readonly SourceFile[], linesMax: number): string[] {
+  return files
+    .map(({ path, text }) => ({ path, lines: text.split('\n').length }))
+    .filter(({ lines }) => lines > linesMax)
+    .map(({ path, lines }) => `${path} has ${lines} lines`);
+}

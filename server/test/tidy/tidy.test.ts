@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict';
+import { globSync, readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { errorTable } from '../../src/errors.ts';
+import { limits } from '../../src/limits.ts';
+import { environmentReaders, overgrown, undocumented, wrongImports } from './rules.ts';
+import type { SourceFile } from './rules.ts';
+
+const source = new URL('../../src/', import.meta.url);
+const docs = new URL('../../../docs/', import.meta.url);
+
+const files: SourceFile[] = globSync('**/*.ts', { cwd: source })
+  .filter((path) => !path.endsWith('.d.ts'))
+  .map((path) => ({ path, text: readFileSync(new URL(path, source), 'utf8') }));
+
+test('the rooms were found', () => {
+  const rooms = new Set(files.map(({ path }) => path.split('/')[0]));
+  for (const room of ['core', 'store', 'ingest', 'http', 'cli', 'main.ts', 'config.ts'])
+    assert.ok(rooms.has(room), room);
+});
+
+test('no room imports from a room to its right', () => {
+  assert.deepEqual(wrongImports(files), []);
+  const planted = [
+    { path: 'core/trace.ts', text: "import { openStore } from '../store/open-store.ts';" },
+    { path: 'store/sqlite/open.ts', text: "import type { App } from '../../http/route.ts';" },
+    { path: 'http/app.ts', text: "import { readConfig } from '../config.ts';" },
+    { path: 'main.ts', text: "const { serve } = await import('./cli/serve.ts');" },
+    { path: 'ingest/x.ts', text: "new Worker(new URL('../http/app.ts', import.meta.url))" },
+  ];
+  assert.equal(wrongImports(planted).length, planted.length);
+  const allowed = [{ path: 'http/app.ts', text: "import { fail } from '../errors.ts';" }];
+  assert.deepEqual(wrongImports(allowed), []);
+});
+
+test('the environment is read in config.ts alone', () => {
+  assert.deepEqual(environmentReaders(files), []);
+  assert.ok(files.some(({ path, text }) => path === 'config.ts' && text.includes('process.env')));
+  const planted = [{ path: 'http/app.ts', text: 'const level = process.env.LOG_LEVEL;' }];
+  assert.deepEqual(environmentReaders(planted), ['http/app.ts']);
+});
+
+test('every error code stands in docs/errors.md', () => {
+  const document = readFileSync(new URL('errors.md', docs), 'utf8');
+  const codes = Object.keys(errorTable);
+  assert.ok(codes.length > 15);
+  assert.deepEqual(undocumented(codes, document), []);
+  assert.deepEqual(undocumented([...codes, 'planted_code'], document), ['planted_code']);
+});
+
+test('every limit stands in docs/operations.md with its value', () => {
+  const document = readFileSync(new URL('operations.md', docs), 'utf8');
+  const rows = Object.entries(limits).map(
+    ([name, value]) => `| \`${name}\` | ${value.toLocaleString('en-US')} |`,
+  );
+  assert.ok(rows.length > 15);
+  assert.deepEqual(
+    rows.filter((row) => !document.includes(row)),
+    [],
+  );
+  assert.equal(document.includes('| `plantedMax` | 1 |'), false);
+});
+
+test('no source file has outgrown one subject', () => {
+  assert.deepEqual(overgrown(files, 350), []);
+  assert.equal(overgrown([{ path: 'a.ts', text: '\n'.repeat(400) }], 350).length, 1);
+});
