@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { OperatorError } from '../errors.ts';
+import { Failure, OperatorError } from '../errors.ts';
 import { version } from '../main.ts';
 import type { Call, Command } from './command.ts';
 import { demo } from './demo.ts';
@@ -53,10 +53,17 @@ export async function main(args: readonly string[]): Promise<number> {
       note(error.message);
       return exitCodes.misused;
     }
-    if (!(error instanceof OperatorError)) throw error;
-    note(error.message);
+    note(sentenceOf(error));
     return exitCodes.failed;
   }
+}
+
+/** What an operator can act on is a sentence; anything else is a mistake of ours and keeps its stack. */
+function sentenceOf(error: unknown): string {
+  if (error instanceof OperatorError) return error.message;
+  if (!(error instanceof Failure)) throw error;
+  const { cause } = error.details;
+  return cause instanceof Error ? `${error.message} (${cause.message})` : error.message;
 }
 
 class UsageError extends Error {}

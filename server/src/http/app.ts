@@ -2,7 +2,6 @@ import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
-import type { FastifyRequest } from 'fastify';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import type { GroupCommit } from '../ingest/group-commit.ts';
@@ -16,6 +15,7 @@ import { openLimiter } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
+import { logRequest, setCommonHeaders } from './every-reply.ts';
 import type { App, Route, RouteDeps } from './route.ts';
 import { getByFeature } from './routes/analytics-by-feature.ts';
 import { getByModel } from './routes/analytics-by-model.ts';
@@ -66,23 +66,22 @@ export async function buildApp(options: AppOptions): Promise<App> {
   acceptOnlyJson(app);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(request, reply, error));
-  app.setNotFoundHandler((request) => {
-    const allowed = methods.allowedAt(request.url);
-    if (allowed.length === 0 || allowed.includes(request.method)) fail('route_not_found');
-    fail('method_not_allowed', { headers: { allow: allowed.join(', ') } });
-  });
+  app.setNotFoundHandler(() => fail('route_not_found'));
   app.decorateRequest('caller', null);
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id);
-    reply.header('x-content-type-options', 'nosniff');
-    reply.header('cache-control', 'no-store');
+    setCommonHeaders(request, reply);
     if (isStopping()) reply.header('connection', 'close');
+    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
+      fail('malformed_request', { say: 'The header "Host" is missing.' });
+    }
+    // Before the body is read: a stranger must not make us parse megabytes for a path that does not exist.
+    if (request.is404) refusePath(methods.allowedAt(request.url));
   });
-  app.addHook('onResponse', async (request, reply) => {
-    // Success is not news: at thousands of calls a second it would drown what is.
-    const level = reply.statusCode >= 400 ? 'info' : 'debug';
-    request.log[level](requestLine(request, reply.statusCode, reply.elapsedTime), 'request');
-  });
+  app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
+  // Other expectations than 100-continue have no meaning here, and may be ignored.
+  app.server.on('checkExpectation', (request, response) =>
+    app.server.emit('request', request, response),
+  );
 
   await app.register(swagger, openapiOptions(options.version, basePath));
   await app.register(rateLimit, { global: false });
@@ -110,14 +109,7 @@ function openGate(app: App, options: AppOptions): Gate {
   };
 }
 
-/** What the log says of a request: nothing that the caller wrote. */
-function requestLine(request: FastifyRequest, status: number, elapsedMs: number) {
-  return {
-    method: request.method,
-    route: request.routeOptions.url ?? null,
-    status,
-    ms: Math.round(elapsedMs * 10) / 10,
-    team_id: request.caller?.teamId,
-    key_id: request.caller?.keyId,
-  };
+function refusePath(allowed: readonly string[]): never {
+  if (allowed.length === 0) fail('route_not_found');
+  return fail('method_not_allowed', { headers: { allow: allowed.join(', ') } });
 }

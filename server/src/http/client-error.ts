@@ -1,5 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
+import type { FastifyBaseLogger } from 'fastify';
 import { Failure } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { problemContentType, problemOf } from './problem.ts';
@@ -16,12 +17,17 @@ export function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
   requestId: string,
+  logger: FastifyBaseLogger,
 ): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
   }
   const problem = problemOf(new Failure(codes[error.code ?? ''] ?? 'malformed_request'), requestId);
+  logger.info(
+    { request_id: requestId, status: problem.status, code: problem.code },
+    'broken request',
+  );
   const body = JSON.stringify(problem);
   socket.end(
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}\r\n` +

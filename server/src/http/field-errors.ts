@@ -32,7 +32,8 @@ function messageOf({
     case 'required':
       return 'is required';
     case 'type':
-      return `must be ${typeNames(params['type'])}`;
+      // A query parameter that is given twice is a list.
+      return patternMessages[instancePath] ?? `must be ${typeNames(params['type'])}`;
     case 'minimum':
       return `must be at least ${String(params['limit'])}`;
     case 'maximum':

@@ -23,9 +23,17 @@ export function watchRoutes(app: FastifyInstance): MethodTable {
 
 function matches(pattern: string, path: string): boolean {
   const expected = pattern.split('/');
-  const actual = path.split('/');
+  const actual = path.split('/').map(decoded);
   return (
     expected.length === actual.length &&
     expected.every((part, i) => (part.startsWith(':') ? actual[i] !== '' : part === actual[i]))
   );
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
 }

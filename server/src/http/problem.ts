@@ -59,6 +59,8 @@ const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_json',
   FST_ERR_BAD_URL: 'route_not_found',
+  // The caller went away while it sent the body.
+  ECONNRESET: 'malformed_request',
 };
 
 function failureOf(error: unknown): Failure {

@@ -4,6 +4,7 @@ import { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fastify';
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
+import { logRequest, setCommonHeaders } from './every-reply.ts';
 import { sendProblem } from './problem.ts';
 
 export interface ServerSettings {
@@ -29,13 +30,21 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
       headersTimeout: limits.headersTimeoutMs,
       connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
       maxHeaderSize: limits.headerBytesMax,
+      // We refuse a request without Host ourselves, with a problem document.
+      requireHostHeader: false,
     },
     // A stopping service still answers what reaches it; /readyz tells that it stops.
     return503OnClosing: false,
     // An id of any length that fits into the request line is just an id that does not exist.
     routerOptions: { maxParamLength: limits.headerBytesMax },
-    frameworkErrors: (error, request, reply) => void sendProblem(request, reply, error),
-    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, nextRequestId()),
+    // No hook runs for a path that cannot be decoded.
+    frameworkErrors: (error, request, reply) => {
+      setCommonHeaders(request, reply);
+      void sendProblem(request, reply, error);
+      logRequest(request, reply);
+    },
+    clientErrorHandler: (error, socket) =>
+      answerBrokenRequest(error, socket, nextRequestId(), logger),
     ajv: {
       // Fastify's defaults would turn null into "" and "12" into 12.
       customOptions: {

@@ -11,10 +11,7 @@ const selectKey = `
   from api_keys k join teams t on t.no = k.team_no left join key_uses u on u.key_id = k.id`;
 
 /** Teams and keys: small tables, read at sign-in and written by the command line. */
-export function openDirectory(
-  db: DatabaseSync,
-  noteKeyUse: KeyDirectory['noteKeyUse'],
-): KeyDirectory {
+export function openDirectory(db: DatabaseSync): Omit<KeyDirectory, 'noteKeyUse'> {
   const readTeamByName = db.prepare('select id, name, created_at_us from teams where name = ?');
   const readTeamById = db.prepare('select id, name, created_at_us from teams where id = ?');
   const readKeyByHash = db.prepare(`${selectKey} where k.hash = ?`);
@@ -97,7 +94,6 @@ export function openDirectory(
       const keys = readKeys.all().map(keyFromRow);
       return teamId === null ? keys : keys.filter((key) => key.teamId === teamId);
     },
-    noteKeyUse,
   };
 }
 

@@ -8,6 +8,7 @@ import { openDirectory } from './directory.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { openReader } from './reader.ts';
 import { holdServerLock } from './server-lock.ts';
+import { translateFaults } from './sqlite-errors.ts';
 import { startWriter } from './writer-client.ts';
 import type { WriterClient } from './writer-client.ts';
 
@@ -38,8 +39,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const running = role === 'server' ? await writer() : null;
 
     return {
-      ...openReader(reading),
-      ...openDirectory(db, (keyId, atUs) => running?.noteKeyUse({ keyId, atUs })),
+      ...translateFaults(openReader(reading)),
+      ...translateFaults(openDirectory(db)),
+      noteKeyUse: (keyId, atUs) => running?.noteKeyUse({ keyId, atUs }),
       ...openAuditor(path),
       append: running
         ? (writes) => running.append(writes)

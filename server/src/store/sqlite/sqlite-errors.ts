@@ -1,3 +1,4 @@
+import { Failure } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 
 /** SQLite's own result codes, https://sqlite.org/rescode.html. The low byte is the kind. */
@@ -40,6 +41,22 @@ export function faultOf(error: unknown): StoreFault {
     return { code: 'store_unavailable', isFatal: true, isOfStore: true };
   }
   return { code: 'internal', isFatal: false, isOfStore: false };
+}
+
+/** The same methods, but what SQLite throws reaches callers as a failure of ours. */
+export function translateFaults<T extends object>(methods: T): T {
+  const translated = Object.entries(methods).map(([name, method]: [string, unknown]) => [
+    name,
+    async (...args: unknown[]) => {
+      try {
+        return await (method as (...args: unknown[]) => unknown)(...args);
+      } catch (error) {
+        const { code, isOfStore } = faultOf(error);
+        throw isOfStore ? new Failure(code, { cause: error }) : error;
+      }
+    },
+  ]);
+  return Object.fromEntries(translated) as T;
 }
 
 export function isBusy(error: unknown): boolean {
