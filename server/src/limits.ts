@@ -31,6 +31,7 @@ export const limits = Object.freeze({
   // Time.
   clockAheadUsMax: 5_000_000,
   busyTimeoutMs: 5_000,
+  lockTimeoutMs: 1_000,
   keyCacheTtlMs: 500,
   keyUseIntervalMs: 60_000,
   headersTimeoutMs: 5_000,

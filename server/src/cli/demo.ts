@@ -6,7 +6,7 @@ import { jsonFlag, textFlag } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { demoDrafts, demoTimes } from './demo-data.ts';
 import { openProgress } from './progress.ts';
-import { checkName, withStore } from './with-store.ts';
+import { checkName, withNewStore } from './with-store.ts';
 
 const batchRows = 1000;
 const batchesInFlight = 3;
@@ -27,7 +27,7 @@ export const demo: Command = {
     'It may run beside the server. Time in a team never runs backwards: where the team has traces already,\n' +
     'the new ones are spread from the last of them to now.',
   run: (call) =>
-    withStore(call, async (store, clock) => {
+    withNewStore(call, async (store, clock) => {
       const count = numberFlag(call, 'count', 10_000, 100_000_000);
       const days = numberFlag(call, 'days', 30, 3650);
       const seed = numberFlag(call, 'seed', 1, 2 ** 31);

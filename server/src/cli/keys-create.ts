@@ -7,7 +7,7 @@ import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { parseDuration } from './duration.ts';
 import { printKey } from './print-key.ts';
-import { checkName, withStore } from './with-store.ts';
+import { checkName, withNewStore } from './with-store.ts';
 
 export const keysCreate: Command = {
   name: 'keys create',
@@ -26,7 +26,7 @@ export const keysCreate: Command = {
   },
   more: 'The key is shown once. Only its hash is stored.',
   run: (call) =>
-    withStore(call, async (store, clock) => {
+    withNewStore(call, async (store, clock) => {
       const teamName = textFlag(call, 'team');
       if (teamName === null) throw new OperatorError('--team is missing: whose key is it?');
       const name = textFlag(call, 'name');

@@ -2,7 +2,7 @@ import { settingFlags } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import { jsonFlag } from './command.ts';
 import type { Command } from './command.ts';
-import { checkName, withStore } from './with-store.ts';
+import { checkName, withNewStore } from './with-store.ts';
 
 export const teamsCreate: Command = {
   name: 'teams create',
@@ -10,7 +10,7 @@ export const teamsCreate: Command = {
   words: ['NAME'],
   flags: { ...jsonFlag, ...settingFlags('database') },
   run: (call) =>
-    withStore(call, async (store, clock) => {
+    withNewStore(call, async (store, clock) => {
       const name = checkName('NAME', call.words[0] ?? '');
       const { team, created } = await store.ensureTeam(name, clock());
       if (!created)

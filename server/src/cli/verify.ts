@@ -4,8 +4,7 @@ import { verifyTeam } from '../store/verify.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { openProgress } from './progress.ts';
-import { withStore } from './with-store.ts';
-import { teamNamed } from './with-store.ts';
+import { teamNamed, withStore } from './with-store.ts';
 
 export const verify: Command = {
   name: 'verify',

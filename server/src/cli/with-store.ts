@@ -6,13 +6,25 @@ import { openStore } from '../store/open-store.ts';
 import type { Store, Team } from '../store/store.ts';
 import type { Call } from './command.ts';
 
-/** Opens the store beside a server that may be running, and closes it whatever happens. */
-export async function withStore<T>(
-  call: Call,
-  work: (store: Store, clock: Clock) => Promise<T>,
-): Promise<T> {
+/** Opens a store that exists, beside a server that may be running, and closes it whatever happens. */
+export function withStore<T>(call: Call, work: Work<T>): Promise<T> {
+  return usingStore(call, work, true);
+}
+
+/** The same, but makes the store where there is none. */
+export function withNewStore<T>(call: Call, work: Work<T>): Promise<T> {
+  return usingStore(call, work, false);
+}
+
+type Work<T> = (store: Store, clock: Clock) => Promise<T>;
+
+async function usingStore<T>(call: Call, work: Work<T>, mustExist: boolean): Promise<T> {
   const clock = { kind: 'system' } as const;
-  const store = await openStore(readConfig(call.flags).database, { clock, role: 'tool' });
+  const store = await openStore(readConfig(call.flags).database, {
+    clock,
+    role: 'tool',
+    mustExist,
+  });
   try {
     return await work(store, openClock(clock));
   } finally {

@@ -17,6 +17,8 @@ export interface StoreOptions {
   clock: ClockSource;
   /** A server holds an embedded store alone. A tool works beside it. */
   role: 'server' | 'tool';
+  /** A store that only is looked at must be there: a mistyped name must not read as an empty one. */
+  mustExist?: boolean;
   onClockJump?: (jump: ClockJump) => void;
 }
 

@@ -3,7 +3,7 @@ import { closeSync, openSync, statSync, writeSync } from 'node:fs';
 import { test } from 'node:test';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 
-test('a damaged file is answered with 503 for what cannot be read, and never with wrong data', async () => {
+test('a damaged file is answered with 503 for what cannot be read or written, and never with wrong data', async () => {
   const folder = temporaryFolder();
   const first = await startTestService({ folder: folder.path });
   const { key } = await first.keyFor();
@@ -24,7 +24,14 @@ test('a damaged file is answered with 503 for what cannot be read, and never wit
     assert.deepEqual([page.status, page.json.code], [503, 'store_unavailable']);
     assert.equal(page.headers.get('retry-after'), '5');
     assert.match(second.log(), /malformed/);
-    assert.equal((await second.call(key, 'GET', '/healthz')).status, 200);
+    // The writer finds the damage when it writes, and takes nothing more: /readyz tells.
+    assert.equal((await second.call(null, 'GET', '/readyz')).status, 200);
+    for (let i = 0; i < 2; i++) {
+      const posted = await second.call(key, 'POST', '/traces', { model: 'm' });
+      assert.deepEqual([posted.status, posted.json.code], [503, 'store_unavailable']);
+    }
+    assert.equal((await second.call(null, 'GET', '/readyz')).status, 503);
+    assert.equal((await second.call(null, 'GET', '/healthz')).status, 200);
   } finally {
     await second.stop();
     folder.remove();

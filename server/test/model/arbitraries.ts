@@ -13,7 +13,7 @@ const longText = fc
   .tuple(anyText, fc.integer({ min: 0, max: 300 }))
   .map(([text, times]) => text.repeat(times));
 
-const controlCharacters = /[\u0000-\u001f\u007f-\u009f]/g;
+const controlCharacters = /\p{Cc}/gu;
 const anyLabel = anyText
   .map((text) => text.replaceAll(controlCharacters, '.'))
   .filter((text) => text !== '');

@@ -1,4 +1,4 @@
-import { mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 import type { Store, StoreOptions } from '../store.ts';
@@ -17,13 +17,14 @@ export interface SqliteOptions extends StoreOptions {
 }
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { path, clock, role, onClockJump = () => {} } = options;
+  const { path, clock, role, mustExist = false, onClockJump = () => {} } = options;
   const closers: (() => void)[] = [];
   const closeAll = (): void => {
     for (const close of closers.reverse()) close();
   };
 
   try {
+    if (mustExist && !existsSync(path)) throw new OperatorError(`There is no database ${path}.`);
     mkdirSync(dirname(path), { recursive: true });
     if (role === 'server') closers.push(holdServerLock(path));
     refuseForeignFile(path);

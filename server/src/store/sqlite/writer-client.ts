@@ -29,6 +29,7 @@ export async function startWriter(
   const waiting = new Map<number, Waiting>();
   let nextTicket = 1;
   let endedBy: string | null = null;
+  let brokenBy: string | null = null;
   const ready = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
 
@@ -42,6 +43,7 @@ export async function startWriter(
       waiting.delete(ticket);
     }
     for (const jump of message.clockJumps) onClockJump(jump);
+    brokenBy = message.brokenBy;
   });
   worker.on('error', (error) => {
     endedBy = error instanceof Error ? error.message : String(error);
@@ -70,7 +72,8 @@ export async function startWriter(
       if (endedBy === null) send({ kind: 'keyUse', use });
     },
     ping() {
-      if (endedBy !== null) throw new Failure('store_unavailable', { cause: endedBy });
+      const cause = endedBy ?? brokenBy;
+      if (cause !== null) throw new Failure('store_unavailable', { cause });
     },
     async close() {
       if (endedBy === null) send({ kind: 'close' });

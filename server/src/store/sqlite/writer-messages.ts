@@ -19,4 +19,5 @@ export type FromWriter =
       kind: 'committed';
       answers: readonly { ticket: number; outcomes: readonly WriteOutcome[] }[];
       clockJumps: readonly ClockJump[];
+      brokenBy: string | null;
     };

@@ -65,14 +65,14 @@ function gather(first: ToWriter): Batch {
 
 function commit({ appends, keyUses }: Batch): void {
   const writes = appends.flatMap((append) => append.writes);
-  const { outcomes, clockJumps } = writer.commit(writes, keyUses);
+  const { outcomes, clockJumps, brokenBy } = writer.commit(writes, keyUses);
   let at = 0;
   const answers = appends.map((append) => {
     const own: WriteOutcome[] = outcomes.slice(at, at + append.writes.length);
     at += append.writes.length;
     return { ticket: append.ticket, outcomes: own };
   });
-  answer({ kind: 'committed', answers, clockJumps });
+  answer({ kind: 'committed', answers, clockJumps, brokenBy });
 }
 
 function answer(message: FromWriter): void {

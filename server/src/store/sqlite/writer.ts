@@ -5,6 +5,7 @@ import { RollupBatch } from '../../core/rollup.ts';
 import type { RollupDelta } from '../../core/rollup.ts';
 import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
 import { uuidBytes, uuidV7 } from '../../core/uuid.ts';
+import type { ErrorCode } from '../../errors.ts';
 import { encodePayload } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
 import { inTransaction } from './connection.ts';
@@ -18,6 +19,8 @@ export interface KeyUse {
 export interface Commit {
   outcomes: WriteOutcome[];
   clockJumps: ClockJump[];
+  /** Why nothing can be written any more; null as long as all is well. */
+  brokenBy: string | null;
 }
 
 export interface Writer {
@@ -33,7 +36,7 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
   function commit(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit {
     if (brokenBy !== null) return refuseAll(writes, 'store_unavailable', brokenBy);
     try {
-      return inTransaction(db, () => apply(writes, keyUses));
+      return { ...inTransaction(db, () => apply(writes, keyUses)), brokenBy };
     } catch (error) {
       const fault = faultOf(error);
       const reason = reasonOf(error);
@@ -43,16 +46,28 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
     }
   }
 
+  function refuseAll(writes: readonly TraceWrite[], code: ErrorCode, reason: string): Commit {
+    return {
+      outcomes: writes.map(() => ({ kind: 'refused', code, reason })),
+      clockJumps: [],
+      brokenBy,
+    };
+  }
+
   /** A write that the store refuses is retried alone, so that it never fails another caller. */
   function commitOneByOne(writes: readonly TraceWrite[]): Commit {
     const commits = writes.map((write) => commit([write], []));
     return {
       outcomes: commits.flatMap(({ outcomes }) => outcomes),
       clockJumps: commits.flatMap(({ clockJumps }) => clockJumps),
+      brokenBy,
     };
   }
 
-  function apply(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit {
+  function apply(
+    writes: readonly TraceWrite[],
+    keyUses: readonly KeyUse[],
+  ): Omit<Commit, 'brokenBy'> {
     const wallUs = clock();
     const ledgers = new Map<string, TeamLedger>();
     const outcomes = writes.map((write): WriteOutcome => {
@@ -192,14 +207,6 @@ function prepareAll(db: DatabaseSync) {
       insert into key_uses (key_id, last_used_at_us) values (?, ?)
       on conflict do update set last_used_at_us = max(last_used_at_us, excluded.last_used_at_us)`),
   };
-}
-
-function refuseAll(
-  writes: readonly TraceWrite[],
-  code: ReturnType<typeof faultOf>['code'],
-  reason: string,
-): Commit {
-  return { outcomes: writes.map(() => ({ kind: 'refused', code, reason })), clockJumps: [] };
 }
 
 /** For the log. SQLite's messages name tables and columns, never values. */
