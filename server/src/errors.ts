@@ -161,6 +161,12 @@ export function fail(code: ErrorCode, details?: FailDetails): never {
   throw new Failure(code, details);
 }
 
+/** What lies behind a failure, for the log and for operators. */
+export function reasonOf({ message, details: { cause } }: Failure): string {
+  if (cause instanceof Error) return cause.message;
+  return typeof cause === 'string' ? cause : message;
+}
+
 /** A mistake of the operator: shown on the terminal as one sentence, without a stack. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';

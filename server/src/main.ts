@@ -7,6 +7,7 @@ import { openClock } from './core/clock.ts';
 import type { Clock, ClockSource } from './core/clock.ts';
 import { OperatorError } from './errors.ts';
 import { buildApp } from './http/app.ts';
+import type { App } from './http/route.ts';
 import type { EnvKey } from './http/authenticator.ts';
 import { openGroupCommit } from './ingest/group-commit.ts';
 import { limits } from './limits.ts';
@@ -81,7 +82,7 @@ export async function startService(
         isStopping = true;
         logger.info('stopping');
         if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
-        await app.close();
+        await closeApp(app);
         await commits.drain();
         await store.close();
         logger.info('stopped');
@@ -92,6 +93,14 @@ export async function startService(
     throw error;
   }
 }
+
+/** Requests in flight finish; a connection that has its answer is closed at once, though its client would keep it. */
+async function closeApp(app: App): Promise<void> {
+  const sweep = setInterval(() => app.server.closeIdleConnections(), idleSweepMs);
+  await app.close();
+  clearInterval(sweep);
+}
+const idleSweepMs = 25;
 
 /** JSON lines with the level as a word. */
 function openLogger(level: string, stream: LogStream) {

@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Failure, OperatorError } from '../errors.ts';
+import { Failure, OperatorError, reasonOf } from '../errors.ts';
 import { version } from '../main.ts';
 import type { Call, Command } from './command.ts';
 import { demo } from './demo.ts';
@@ -62,8 +62,7 @@ export async function main(args: readonly string[]): Promise<number> {
 function sentenceOf(error: unknown): string {
   if (error instanceof OperatorError) return error.message;
   if (!(error instanceof Failure)) throw error;
-  const { cause } = error.details;
-  return cause instanceof Error ? `${error.message} (${cause.message})` : error.message;
+  return `${error.message} (${reasonOf(error)})`;
 }
 
 class UsageError extends Error {}

@@ -1,14 +1,15 @@
 import { OperatorError } from '../errors.ts';
 
+const longestSeconds = 3650 * 86_400;
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
-/** `90d`, `12h`, `30m` or `45s`, as microseconds. */
+/** `90d`, `12h`, `30m` or `45s`, up to ten years, as microseconds. */
 export function parseDuration(flag: string, text: string): number {
   const match = /^([0-9]{1,6})([smhd])$/.exec(text);
   const seconds = Number(match?.[1]) * (unitSeconds[match?.[2] ?? ''] ?? NaN);
-  if (Number.isNaN(seconds)) {
+  if (!(seconds <= longestSeconds)) {
     throw new OperatorError(
-      `${flag} must be a number with s, m, h or d behind it, such as 90d or 12h.`,
+      `${flag} must be a number with s, m, h or d behind it, such as 90d or 12h, and at most 3650d.`,
     );
   }
   return seconds * 1_000_000;

@@ -29,8 +29,12 @@ export const keysRotate: Command = {
       const old = await store.findKey(oldId);
       if (!old)
         throw new OperatorError(`There is no key "${oldId}". tracetally keys list shows all.`);
-      if (old.revokedAtUs !== null)
+      if (old.revokedAtUs !== null) {
         throw new OperatorError(`The key ${oldId} was revoked. Create a new one.`);
+      }
+      if (old.replacedBy !== null) {
+        throw new OperatorError(`The key ${oldId} was rotated before. Rotate ${old.replacedBy}.`);
+      }
       const lifeUs = old.expiresAtUs === null ? null : old.expiresAtUs - old.createdAtUs;
       const { key, record } = makeKey({
         name: old.name,

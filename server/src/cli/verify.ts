@@ -1,4 +1,5 @@
 import { settingFlags } from '../config.ts';
+import { Failure, reasonOf } from '../errors.ts';
 import type { Store, TeamSummary } from '../store/store.ts';
 import { verifyTeam } from '../store/verify.ts';
 import { jsonFlag, textFlag } from './command.ts';
@@ -49,11 +50,23 @@ export const verify: Command = {
 async function differencesOf(store: Store, teams: readonly TeamSummary[]): Promise<string[]> {
   const differences = (await store.checkStorage()).map((problem) => `storage: ${problem}`);
   for (const team of teams) {
-    const progress = openProgress(`traces of ${team.name}`);
-    const report = await verifyTeam(store, team.id, (done) => progress.show(done, team.traces));
-    progress.end();
-    for (const difference of report.differences)
+    for (const difference of await teamDifferences(store, team)) {
       differences.push(`team ${team.name}: ${difference}`);
+    }
   }
   return differences;
+}
+
+/** A team that cannot be read is a finding, not the end of the search. */
+async function teamDifferences(store: Store, team: TeamSummary): Promise<string[]> {
+  const progress = openProgress(`traces of ${team.name}`);
+  try {
+    const report = await verifyTeam(store, team.id, (done) => progress.show(done, team.traces));
+    return report.differences;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return [`cannot be read: ${reasonOf(error)}`];
+  } finally {
+    progress.end();
+  }
 }

@@ -38,7 +38,7 @@ export function sendProblem(
   const failure = failureOf(error);
   const problem = problemOf(failure, request.id);
   if (problem.status >= 500) {
-    request.log.error({ code: failure.code, reason: reasonOf(failure) }, 'request failed');
+    request.log.error({ code: failure.code, reason: traceOf(failure) }, 'request failed');
   }
   const { details, code } = failure;
   const retryAfterS = details.retryAfterS ?? errorTable[code].retryAfterS;
@@ -74,7 +74,7 @@ function failureOf(error: unknown): Failure {
 }
 
 /** Only the shape of a failure is logged, never a value that a caller sent. */
-function reasonOf({ details: { cause } }: Failure): string {
+function traceOf({ details: { cause } }: Failure): string {
   if (cause instanceof Error) return cause.stack ?? cause.message;
   return typeof cause === 'string' ? cause : 'unknown';
 }

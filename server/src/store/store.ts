@@ -108,6 +108,8 @@ export interface KeyRecord extends Omit<NewKey, 'hash'> {
   teamId: string;
   teamName: string;
   revokedAtUs: number | null;
+  /** The id of the key that a rotation put in this one's place. */
+  replacedBy: string | null;
   lastUsedAtUs: number | null;
 }
 

@@ -87,6 +87,7 @@ async function compareRollups(
       const name = rollupName(stored);
       const recounted = unseen.get(name);
       unseen.delete(name);
+      if (!recounted) differences.push(`rollup ${name}: there are no traces for it`);
       for (const column of columns) {
         const right = recounted?.[column] ?? 0n;
         if (stored[column] !== right) {

@@ -6,7 +6,7 @@ import { inTransaction } from './connection.ts';
 import type { Row } from './rows.ts';
 
 const selectKey = `
-  select k.id, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us,
+  select k.id, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
     t.id as team_id, t.name as team_name, u.last_used_at_us
   from api_keys k join teams t on t.no = k.team_no left join key_uses u on u.key_id = k.id`;
 
@@ -26,7 +26,9 @@ export function openDirectory(db: DatabaseSync): Omit<KeyDirectory, 'noteKeyUse'
   const insertKey = db.prepare(`
     insert into api_keys (id, team_no, hash, prefix, name, scope, created_at_us, expires_at_us)
     values (?, (select no from teams where id = ?), ?, ?, ?, ?, ?, ?)`);
-  const expireKey = db.prepare('update api_keys set expires_at_us = ? where id = ?');
+  const replaceKey = db.prepare(
+    'update api_keys set expires_at_us = ?, replaced_by = ? where id = ?',
+  );
   const revokeKey = db.prepare(
     'update api_keys set revoked_at_us = ? where id = ? and revoked_at_us is null',
   );
@@ -76,7 +78,7 @@ export function openDirectory(db: DatabaseSync): Omit<KeyDirectory, 'noteKeyUse'
         const old = readKeyById.get(oldKeyId);
         if (!old) throw new Error(`there is no key ${oldKeyId}`);
         addKey(old['team_id'] as string, key);
-        expireKey.run(oldExpiresAtUs, oldKeyId);
+        replaceKey.run(oldExpiresAtUs, key.id, oldKeyId);
       });
     },
     async revokeKey(keyId, nowUs) {
@@ -116,6 +118,7 @@ function keyFromRow(row: Row): KeyRecord {
     createdAtUs: row['created_at_us'] as number,
     expiresAtUs: row['expires_at_us'] as number | null,
     revokedAtUs: row['revoked_at_us'] as number | null,
+    replacedBy: row['replaced_by'] as string | null,
     lastUsedAtUs: row['last_used_at_us'] as number | null,
   };
 }

@@ -43,7 +43,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       ...translateFaults(openReader(reading)),
       ...translateFaults(openDirectory(db)),
       noteKeyUse: (keyId, atUs) => running?.noteKeyUse({ keyId, atUs }),
-      ...openAuditor(path),
+      ...translateFaults(openAuditor(path)),
       append: running
         ? (writes) => running.append(writes)
         : async (writes) => (await writer()).append(writes),

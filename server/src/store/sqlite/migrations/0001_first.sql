@@ -17,7 +17,9 @@ create table api_keys (
   scope text not null check (scope in ('ingest', 'read', 'full')),
   created_at_us integer not null,
   expires_at_us integer,
-  revoked_at_us integer
+  revoked_at_us integer,
+  -- The key that a rotation put in this one's place.
+  replaced_by text
 ) strict, without rowid;
 
 -- Apart from api_keys, so that the writer touches a small table once a minute and key.

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict';
+import { after, test } from 'node:test';
+import {
+  allTraces,
+  assertRefused,
+  call,
+  inParallel,
+  postTrace,
+  startServer,
+  toolInFolder,
+  totalOf,
+} from './helpers.ts';
+import type { NewKeyJson, TraceJson } from './helpers.ts';
+
+const tool = toolInFolder({ after });
+const server = await startServer({ after }, tool);
+
+interface DemoJson {
+  team_id: string;
+  team: string;
+  traces: number;
+  seconds: number;
+}
+
+function demo(team: string, ...flags: string[]): Promise<DemoJson> {
+  return tool.json<DemoJson>('demo', '--team', team, ...flags);
+}
+
+async function keyOf(team: string): Promise<string> {
+  return (await tool.json<NewKeyJson>('keys', 'create', '--team', team)).key;
+}
+
+/** Newest first, so each trace must be later than the one behind it. */
+function assertTimeFollowsSequence(traces: readonly TraceJson[]): void {
+  for (const [i, { created_at }] of traces.entries()) {
+    const older = traces[i + 1]?.created_at ?? '';
+    assert.ok(created_at > older, `${created_at} comes after ${older}`);
+  }
+}
+
+const dayMs = 86_400_000;
+
+test('demo stores exactly as many traces as asked for, spread over the days', async () => {
+  const made = await demo('spread', '--count', '1234', '--days', '30');
+  assert.deepEqual([made.team, made.traces], ['spread', 1234]);
+  const key = await keyOf('spread');
+  const traces = await allTraces(server.url, key);
+  assert.equal(await totalOf(server.url, key), 1234);
+  assert.equal(traces.length, 1234);
+  assert.equal(new Set(traces.map(({ id }) => id)).size, 1234);
+  assert.ok(traces.every(({ team_id }) => team_id === made.team_id));
+  assertTimeFollowsSequence(traces);
+
+  const now = Date.now();
+  const ages = traces.map(({ created_at }) => now - Date.parse(created_at));
+  assert.ok(Math.min(...ages) >= 0, 'a trace lies in the future');
+  assert.ok(Math.max(...ages) < 30 * dayMs + 60_000, 'a trace is older than asked for');
+  const days = new Set(traces.map(({ created_at }) => created_at.slice(0, 10)));
+  assert.ok(days.size === 30 || days.size === 31, `they lie on ${days.size} days`);
+
+  const daily = await call<{ date: string; call_count: number; total_cost_usd: number }[]>(
+    `${server.url}/analytics/daily`,
+    key,
+  );
+  assert.equal(daily.body.length, 7);
+  for (const { date, call_count, total_cost_usd } of daily.body) {
+    const ofDay = traces.filter(({ created_at }) => created_at.startsWith(date)).length;
+    assert.equal(call_count, ofDay, date);
+    // Just after midnight today may still be empty.
+    const isYoung = date === daily.body[6]?.date && new Date().getUTCHours() < 2;
+    assert.ok(isYoung || (call_count > 0 && total_cost_usd > 0), `nothing on ${date}`);
+  }
+});
+
+test('the demo looks like a product: several models and features, some errors', async () => {
+  await demo('varied', '--count', '2000');
+  const key = await keyOf('varied');
+  const [models, features, overview] = await Promise.all([
+    call<{ model: string; call_count: number }[]>(`${server.url}/analytics/by-model`, key),
+    call<{ feature_name: string }[]>(`${server.url}/analytics/by-feature`, key),
+    call<{ error_count: number; total_calls: number }>(`${server.url}/analytics/overview`, key),
+  ]);
+  assert.ok(models.body.length >= 3);
+  assert.ok(features.body.length >= 3);
+  assert.equal(
+    models.body.reduce((sum, { call_count }) => sum + call_count, 0),
+    2000,
+  );
+  const { error_count, total_calls } = overview.body;
+  assert.ok(error_count > 0 && error_count < total_calls / 10, `${error_count} errors`);
+});
+
+test('the same seed makes the same traces, another seed makes others', async () => {
+  const content = async (team: string, seed: string) => {
+    await demo(team, '--count', '300', '--seed', seed);
+    const traces = await allTraces(server.url, await keyOf(team));
+    return traces.map(({ id: _id, team_id: _team, created_at: _time, ...rest }) => rest);
+  };
+  const [one, same, other] = await Promise.all([
+    content('seed-one', '7'),
+    content('seed-same', '7'),
+    content('seed-other', '8'),
+  ]);
+  assert.equal(one.length, 300);
+  assert.ok(one.every(({ model, cost_usd }) => model !== '' && (cost_usd ?? 0) > 0));
+  assert.deepEqual(same, one);
+  assert.notDeepEqual(other, one);
+});
+
+test('a second run on the same team keeps time in the order of the sequence', async () => {
+  await demo('twice', '--count', '150', '--days', '10');
+  await demo('twice', '--count', '150', '--days', '30');
+  const key = await keyOf('twice');
+  assert.equal((await postTrace(server.url, key)).status, 201);
+  const traces = await allTraces(server.url, key);
+  assert.equal(traces.length, 301);
+  assert.equal(traces[0]?.model, 'test-model');
+  assertTimeFollowsSequence(traces);
+});
+
+test('on a team that is being written to, time stays in the order of the sequence', async () => {
+  const key = await keyOf('busy');
+  let isWriting = true;
+  let stored = 0;
+  const writer = (async () => {
+    while (isWriting) {
+      assert.equal((await postTrace(server.url, key)).status, 201);
+      stored += 1;
+    }
+  })();
+  await demo('busy', '--count', '3000', '--days', '30');
+  isWriting = false;
+  await writer;
+  assert.ok(stored > 0);
+  const traces = await allTraces(server.url, key);
+  assert.equal(traces.length, 3000 + stored);
+  assertTimeFollowsSequence(traces);
+});
+
+test('without flags it fills the team "demo" with 10000 traces, told in words', async () => {
+  const { code, stdout, stderr } = await tool.run('demo');
+  assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  assert.match(stdout, /^Stored 10000 traces for the team "demo" in [0-9.]+ s\.\n/);
+  assert.equal(await totalOf(server.url, await keyOf('demo')), 10_000);
+});
+
+test('bad flags are refused before anything is stored', async () => {
+  const mistakes: [string[], RegExp][] = [
+    [['--count', '0'], /--count/],
+    [['--count=-5'], /--count/],
+    [['--count', '1.5'], /--count/],
+    [['--count', '100000001'], /--count/],
+    [['--days', '3651'], /--days/],
+    [['--seed', 'x'], /--seed/],
+    [['--team='], /--team/],
+  ];
+  await inParallel(mistakes, async ([flags, words]) => {
+    assertRefused(await tool.run('demo', '--team', 'refused', ...flags), 1, words);
+  });
+  const teams = await tool.json<{ team: string }[]>('teams', 'list');
+  assert.ok(teams.every(({ team }) => team !== 'refused'));
+});
+
+test('after all of this everything adds up', async () => {
+  const { ok, differences } = await tool.json<{ ok: boolean; differences: string[] }>('verify');
+  assert.ok(ok, differences.join('\n'));
+});

@@ -1,0 +1,149 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { after, describe, test } from 'node:test';
+import { runCli } from '../support/cli.ts';
+import {
+  assertNoStack,
+  assertRefused,
+  inParallel,
+  runServeToEnd,
+  toolInFolder,
+} from './helpers.ts';
+import type { NewKeyJson } from './helpers.ts';
+
+const tool = toolInFolder({ after });
+await tool.json('teams', 'create', 'here');
+
+const flagsOf: Record<string, readonly string[]> = {
+  serve: [
+    'host',
+    'port',
+    'database',
+    'base-path',
+    'log-level',
+    'body-limit',
+    'trust-proxy',
+    'rate-limit',
+  ],
+  'teams create': ['json', 'database'],
+  'teams list': ['json', 'database'],
+  'keys create': ['team', 'name', 'scope', 'expires', 'json', 'database'],
+  'keys list': ['team', 'json', 'database'],
+  'keys rotate': ['overlap', 'json', 'database'],
+  'keys revoke': ['json', 'database'],
+  verify: ['team', 'json', 'database'],
+  demo: ['count', 'team', 'days', 'seed', 'json', 'database'],
+};
+
+function tellsSettings(help: string): void {
+  for (const name of ['HOST', 'PORT', 'DATABASE', 'BASE_PATH', 'API_KEY', 'LOG_LEVEL']) {
+    assert.ok(help.includes(`TRACETALLY_${name}`), name);
+  }
+  for (const value of ['127.0.0.1', '4000', 'sqlite:./data/tracetally.db', 'info']) {
+    assert.ok(help.includes(`default ${value}`), value);
+  }
+}
+
+describe('how commands are used', { concurrency: 2 }, () => {
+  test('every command has a --help that tells its flags, variables and defaults', async () => {
+    await inParallel(Object.entries(flagsOf), async ([command, flags]) => {
+      const help = await runCli([...command.split(' '), '--help']);
+      assert.equal(help.code, 0, command);
+      assert.equal(help.stderr, '');
+      assert.ok(help.stdout.includes(`Usage: tracetally ${command}`), command);
+      const told = [...help.stdout.matchAll(/^ +--([a-z-]+)/gm)].map(([, flag = '']) => flag);
+      assert.deepEqual(told.sort(), [...flags, 'help'].sort(), command);
+      if (command === 'serve') tellsSettings(help.stdout);
+    });
+  });
+
+  test('tracetally --help names every command, and so does tracetally alone', async () => {
+    const [help, alone] = await Promise.all([runCli(['--help']), runCli([])]);
+    assert.equal(help.code, 0);
+    assert.equal(alone.stdout, help.stdout);
+    for (const command of Object.keys(flagsOf)) {
+      assert.match(help.stdout, new RegExp(`^ +${command} {2,}\\w`, 'm'));
+    }
+  });
+
+  test('tracetally --version prints the version of the package', async () => {
+    const packageUrl = new URL('../../package.json', import.meta.url);
+    const { version } = JSON.parse(readFileSync(packageUrl, 'utf8')) as { version: string };
+    const { code, stdout } = await runCli(['--version']);
+    assert.deepEqual({ code, stdout }, { code: 0, stdout: `${version}\n` });
+  });
+
+  test('what is not understood ends with 2 and a line that helps', async () => {
+    const misuses: [string[], RegExp][] = [
+      [['frobnicate'], /no command "frobnicate".*keys create.*--help/],
+      [['keys'], /no command "keys".*keys create, keys list, keys rotate, keys revoke.*--help/],
+      [['keys', 'destroy'], /no command "keys destroy".*keys revoke.*--help/],
+      [['--frobnicate'], /--help/],
+      [['verify', '--frobnicate'], /--frobnicate.*tracetally verify --help/s],
+      [['keys', 'create', '--team'], /--team.*tracetally keys create --help/s],
+      [['keys', 'create', 'stray', '--team', 'a'], /takes no words.*tracetally keys create --help/],
+      [['teams', 'create'], /takes NAME.*tracetally teams create --help/],
+      [['keys', 'revoke'], /takes KEY_ID.*tracetally keys revoke --help/],
+      [['keys', 'rotate'], /takes KEY_ID.*tracetally keys rotate --help/],
+    ];
+    await inParallel(misuses, async ([args, words]) => assertRefused(await runCli(args), 2, words));
+  });
+
+  test('a bad value ends with 1 and names the flag', async () => {
+    const create = ['keys', 'create', '--team', 'here'];
+    const mistakes: [string[], RegExp][] = [
+      [['keys', 'create'], /--team/],
+      [[...create, '--scope', 'admin'], /--scope.*ingest, read, full/],
+      [[...create, '--expires', '90'], /--expires/],
+      [[...create, '--expires', '1w'], /--expires/],
+      [[...create, '--name', 'tab\there'], /--name/],
+      [['keys', 'create', '--team', 'line\nbreak'], /--team/],
+      [['keys', 'create', '--team', 'x'.repeat(101)], /--team/],
+      [['keys', 'create', '--team='], /--team/],
+      [['teams', 'create', 'bell\u0007'], /NAME/],
+      [['keys', 'rotate', 'key_x', '--overlap', 'soon'], /--overlap/],
+      [['keys', 'list', '--team', 'nobody'], /no team "nobody"/],
+      [['verify', '--team', 'nobody'], /no team "nobody"/],
+    ];
+    await inParallel(mistakes, async ([args, words]) => {
+      assertRefused(await tool.run(...args), 1, words);
+    });
+    const teams = await tool.json<{ team: string; live_keys: number }[]>('teams', 'list');
+    assert.deepEqual(
+      teams.map(({ team, live_keys }) => [team, live_keys]),
+      [['here', 0]],
+      'a refused command has left something behind',
+    );
+  });
+
+  test('a bad setting ends with 1 and names the flag or the variable it came from', async () => {
+    const mistakes: [string[], Record<string, string>, RegExp][] = [
+      [['--port', '70000'], {}, /--port .*65535/],
+      [[], { TRACETALLY_PORT: '4e3' }, /TRACETALLY_PORT .*65535/],
+      [['--base-path', 'v1'], {}, /--base-path .*\/v1/],
+      [['--body-limit', '5M'], {}, /--body-limit .*bytes/],
+      [['--rate-limit', '0'], {}, /--rate-limit/],
+      [['--database', 'nonsense'], {}, /--database .*sqlite:PATH/],
+    ];
+    await inParallel(mistakes, async ([flags, env, words]) => {
+      const refused = await runServeToEnd(['--database', tool.database, ...flags], env);
+      assertRefused(refused, 1, words);
+    });
+    const listed = await runCli(['teams', 'list'], { TRACETALLY_DATABASE: 'nonsense' });
+    assertRefused(listed, 1, /TRACETALLY_DATABASE .*sqlite:PATH/);
+  });
+
+  test('a life or overlap of centuries is refused, or works like any other', async (t) => {
+    const other = toolInFolder(t);
+    const far = await other.run('keys', 'create', '--team', 'far', '--expires', '999999d');
+    assertNoStack(far);
+    if (far.code !== 0) assertRefused(far, 1, /--expires/);
+    const near = await other.json<NewKeyJson>('keys', 'create', '--team', 'far');
+    const rotated = await other.run('keys', 'rotate', near.key_id, '--overlap', '999999d');
+    assertNoStack(rotated);
+    if (rotated.code !== 0) assertRefused(rotated, 1, /--overlap/);
+    const list = await other.run('keys', 'list');
+    assertNoStack(list);
+    assert.equal(list.code, 0, 'one key with a far end breaks the list of all');
+  });
+});

@@ -1,0 +1,163 @@
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { request } from 'node:http';
+import type { IncomingMessage } from 'node:http';
+import { test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  allTraces,
+  call,
+  eventually,
+  postTrace,
+  startServer,
+  toolInFolder,
+} from '../cli/helpers.ts';
+import type { NewKeyJson, ProblemJson, Tool, TraceJson } from '../cli/helpers.ts';
+import type { ServerProcess } from '../support/cli.ts';
+import { assertVerifyClean, startCrowd } from './helpers.ts';
+
+interface Stage {
+  tool: Tool;
+  server: ServerProcess;
+  key: string;
+}
+
+async function setStage(t: TestContext): Promise<Stage> {
+  const tool = toolInFolder(t);
+  const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'stop');
+  return { tool, key, server: await startServer(t, tool) };
+}
+
+/** A POST whose body comes in two halves, with as much time between them as the caller takes. */
+function slowPost(url: string, key: string): { finish(): Promise<{ status: number; id: string }> } {
+  const body = Buffer.from(JSON.stringify({ model: 'slow', input: 'x'.repeat(1000) }));
+  const post = request(`${url}/traces`, {
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${key}`,
+      'content-type': 'application/json',
+      'content-length': body.length,
+    },
+  });
+  const answered = once(post, 'response') as Promise<[IncomingMessage]>;
+  // Looked at only by finish; until then a failure must not end the process.
+  answered.catch(() => {});
+  post.write(body.subarray(0, 500));
+  return {
+    async finish() {
+      post.end(body.subarray(500));
+      const [response] = await answered;
+      let text = '';
+      for await (const chunk of response) text += String(chunk);
+      return { status: response.statusCode ?? 0, id: (JSON.parse(text) as TraceJson).id };
+    },
+  };
+}
+
+/** The last answer ends the service: it does not wait for clients to hang up, and no supervisor has to kill it. */
+async function promptly(ended: Promise<number | null>): Promise<number | null> {
+  const startMs = performance.now();
+  const code = await ended;
+  const ms = Math.round(performance.now() - startMs);
+  assert.ok(ms < 3000, `with all requests answered it took ${ms} ms to end`);
+  return code;
+}
+
+/** The store as a new server on the same file shows it. */
+async function idsAfterRestart(t: TestContext, { tool, key }: Stage): Promise<string[]> {
+  const server = await startServer(t, tool);
+  return (await allTraces(server.url, key)).map(({ id }) => id);
+}
+
+test('on SIGTERM /readyz turns to 503 while the service still serves, then it ends with 0', async (t) => {
+  const stage = await setStage(t);
+  const { server, key } = stage;
+  const ids = [(await postTrace(server.url, key)).body.id];
+  assert.equal((await call(`${server.url}/readyz`, null)).status, 200);
+
+  const ended = server.end('SIGTERM');
+  const answer = await eventually(
+    '/readyz with 503',
+    450,
+    async () => {
+      const { status, body } = await call<ProblemJson>(`${server.url}/readyz`, null);
+      return status === 200 ? null : { status, code: body.code };
+    },
+    10,
+  );
+  assert.deepEqual(answer, { status: 503, code: 'store_unavailable' });
+  const late = await postTrace(server.url, key);
+  assert.equal(late.status, 201);
+  ids.unshift(late.body.id);
+  assert.equal((await call(`${server.url}/traces`, key)).status, 200);
+  assert.equal((await call(`${server.url}/healthz`, null)).status, 200);
+
+  assert.equal(await ended, 0);
+  await assert.rejects(postTrace(server.url, key));
+  assert.deepEqual(await idsAfterRestart(t, stage), ids);
+});
+
+for (const signal of ['SIGTERM', 'SIGINT'] as const) {
+  test(`a request that is under way at ${signal} is finished and stored`, async (t) => {
+    const stage = await setStage(t);
+    const { server, key } = stage;
+    const slow = [slowPost(server.url, key), slowPost(server.url, key)];
+    // The server must have seen their first halves.
+    await sleep(100);
+    const ended = server.end(signal);
+    // Longer than the notice that load balancers get.
+    await sleep(800);
+    await assert.rejects(postTrace(server.url, key), 'it still takes new connections');
+    const answers = await Promise.all(slow.map((post) => post.finish()));
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [201, 201],
+    );
+    assert.equal(await promptly(ended), 0);
+    const stored = await idsAfterRestart(t, stage);
+    assert.deepEqual(stored.sort(), answers.map(({ id }) => id).sort());
+  });
+
+  test(`${signal} under 32 clients loses nothing that was acknowledged`, async (t) => {
+    const stage = await setStage(t);
+    const { server, key, tool } = stage;
+    const crowd = startCrowd(32, server.url, key);
+    await eventually('some work', 5000, async () =>
+      crowd.acknowledged.length > 300 ? true : null,
+    );
+    const atSignal = crowd.acknowledged.length;
+    assert.equal(await promptly(server.end(signal)), 0);
+    await crowd.ended;
+    assert.deepEqual(crowd.others, [], 'a request was answered with something else than 201');
+    assert.ok(crowd.acknowledged.length > atSignal, 'nothing was under way at the signal');
+
+    const stored = await idsAfterRestart(t, stage);
+    assert.equal(new Set(crowd.acknowledged).size, crowd.acknowledged.length);
+    // All that was acknowledged is there, and nothing that was not: every request got its answer.
+    assert.deepEqual(stored.sort(), crowd.acknowledged.sort());
+    await assertVerifyClean(tool);
+  });
+}
+
+test('an acknowledged trace survives kill -9 under 32 clients', async (t) => {
+  const stage = await setStage(t);
+  const { server, key, tool } = stage;
+  const crowd = startCrowd(32, server.url, key);
+  await eventually('some work', 5000, async () => (crowd.acknowledged.length > 500 ? true : null));
+  assert.equal(await server.end('SIGKILL'), null);
+  await crowd.ended;
+  assert.deepEqual(crowd.others, []);
+
+  const again = await startServer(t, tool);
+  const stored = new Set((await allTraces(again.url, key)).map(({ id }) => id));
+  const lost = crowd.acknowledged.filter((id) => !stored.has(id));
+  assert.deepEqual(lost, []);
+  // At most one trace a client may be stored without its answer having arrived.
+  assert.ok(stored.size - crowd.acknowledged.length <= 32);
+  for (const id of crowd.acknowledged.slice(-32)) {
+    assert.equal((await call(`${again.url}/traces/${id}`, key)).status, 200);
+  }
+  await assertVerifyClean(tool);
+  assert.equal((await postTrace(again.url, key)).status, 201);
+});

@@ -1,0 +1,148 @@
+import assert from 'node:assert/strict';
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import {
+  assertRefused,
+  call,
+  inParallel,
+  postTrace,
+  startServer,
+  toolInFolder,
+  toolOn,
+} from '../cli/helpers.ts';
+import type { NewKeyJson, Tool } from '../cli/helpers.ts';
+import { assertVerifyClean, hashOfFile, mountTmpfs, serveOnce } from './helpers.ts';
+
+async function madeStore(t: TestContext): Promise<Tool & { key: string }> {
+  const tool = toolInFolder(t);
+  const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'file');
+  return { ...tool, key };
+}
+
+/** Every way to open the file is refused with these words, and not one byte of it changes. */
+async function assertRefusedUntouched(tool: Tool, words: RegExp): Promise<void> {
+  const before = hashOfFile(tool.path);
+  assertRefused(await serveOnce(tool), 1, words);
+  for (const command of [['keys', 'list'], ['keys', 'create', '--team', 'x'], ['verify']]) {
+    assertRefused(await tool.run(...command), 1, words);
+  }
+  assert.equal(hashOfFile(tool.path), before, 'the file was changed');
+  assert.ok(!existsSync(`${tool.path}-journal`));
+}
+
+describe('the file of a store', { concurrency: 2 }, () => {
+  test('a second server on the same file is refused, and the first goes on', async (t) => {
+    const tool = await madeStore(t);
+    const first = await startServer(t, tool);
+    assert.equal((await postTrace(first.url, tool.key)).status, 201);
+    for (let i = 0; i < 2; i++) {
+      const second = await serveOnce(tool);
+      assertRefused(second, 1, /Another TraceTally server is using .*tracetally\.db.*--database/);
+    }
+    assert.equal((await postTrace(first.url, tool.key)).status, 201);
+    assert.equal((await call(`${first.url}/readyz`, null)).status, 200);
+    await assertVerifyClean(tool);
+  });
+
+  test('after kill -9 a new server starts at once, and after a stop as well', async (t) => {
+    const tool = await madeStore(t);
+    const ids: string[] = [];
+    for (const signal of ['SIGKILL', 'SIGINT', 'SIGKILL'] as const) {
+      const startMs = performance.now();
+      const server = await startServer(t, tool);
+      const startedMs = performance.now() - startMs;
+      assert.ok(startedMs < 4000, `it took ${startedMs} ms to start`);
+      for (const id of ids) {
+        assert.equal((await call(`${server.url}/traces/${id}`, tool.key)).status, 200);
+      }
+      const { status, body } = await postTrace(server.url, tool.key);
+      assert.equal(status, 201);
+      ids.push(body.id);
+      await server.end(signal);
+    }
+    await assertVerifyClean(tool);
+  });
+
+  test('a file of a newer schema is refused and left as it is', async (t) => {
+    const tool = await madeStore(t);
+    const db = new DatabaseSync(tool.path);
+    db.exec('pragma user_version = 999');
+    db.close();
+    await assertRefusedUntouched(tool, /newer TraceTally \(schema 999; this one knows \d+\)/);
+  });
+
+  test('the database of another application is refused and left as it is', async (t) => {
+    const tool = toolInFolder(t);
+    const db = new DatabaseSync(tool.path);
+    db.exec('create table teams (name text)');
+    db.exec("insert into teams values ('not ours')");
+    db.close();
+    await assertRefusedUntouched(
+      tool,
+      /tracetally\.db is a SQLite database, but not one of TraceTally/,
+    );
+  });
+
+  test('a file that is no database is refused and left as it is', async (t) => {
+    const tool = toolInFolder(t);
+    writeFileSync(tool.path, 'Dear diary, today I was opened by a database.\n'.repeat(200));
+    await assertRefusedUntouched(
+      tool,
+      /Cannot open the database .*tracetally\.db: file is not a database/,
+    );
+  });
+
+  test('a folder in place of the file is refused with a sentence', async (t) => {
+    const tool = toolInFolder(t);
+    mkdirSync(tool.path);
+    assertRefused(await serveOnce(tool), 1, /Cannot open the database .*tracetally\.db/);
+    assertRefused(await tool.run('keys', 'list'), 1, /Cannot open the database .*tracetally\.db/);
+  });
+
+  test('the folders of the database are made where there are none', async (t) => {
+    const outer = dirname(toolInFolder(t).path);
+    const tool = toolOn(join(outer, 'a', 'b c', 'ü', 'my.db'));
+    const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'deep');
+    const server = await startServer(t, tool);
+    assert.equal((await postTrace(server.url, key)).status, 201);
+    assert.ok(existsSync(tool.path));
+  });
+
+  test('commands that only look refuse a database that is not there, and make none', async (t) => {
+    const tool = toolInFolder(t);
+    const looks = [['keys', 'list'], ['teams', 'list'], ['verify'], ['keys', 'revoke', 'key_x']];
+    await inParallel(looks, async (command) => {
+      assertRefused(await tool.run(...command), 1, /There is no database .*tracetally\.db/);
+    });
+    assert.deepEqual(readdirSync(dirname(tool.path)), []);
+  });
+
+  test('a file in place of the folder is refused with a sentence', async (t) => {
+    const outer = toolInFolder(t);
+    writeFileSync(outer.path, 'a file');
+    const tool = toolOn(join(outer.path, 'inside.db'));
+    assertRefused(await serveOnce(tool), 1, /Cannot open the database .*inside\.db/);
+    const created = await tool.run('keys', 'create', '--team', 'x');
+    assertRefused(created, 1, /Cannot open the database .*inside\.db/);
+  });
+
+  test('a place that cannot be written to is refused with a sentence', async (t) => {
+    let folder = dirname(toolInFolder(t).path);
+    if (process.getuid?.() === 0) {
+      // Root may write anywhere, except where nobody can.
+      const mount = await mountTmpfs(t, 'ro,size=1m');
+      if (mount.kind === 'impossible') return t.skip(mount.reason);
+      folder = mount.folder;
+    } else {
+      chmodSync(folder, 0o555);
+    }
+    for (const tool of [toolOn(join(folder, 'x.db')), toolOn(join(folder, 'sub', 'x.db'))]) {
+      assertRefused(await serveOnce(tool), 1, /Cannot open the database .*x\.db/);
+      const created = await tool.run('keys', 'create', '--team', 'x');
+      assertRefused(created, 1, /Cannot open the database .*x\.db/);
+    }
+  });
+});
