@@ -1,6 +1,5 @@
 import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
-import packageJson from '../package.json' with { type: 'json' };
 import type { Config } from './config.ts';
 import { hashKey } from './core/api-key.ts';
 import { openClock } from './core/clock.ts';
@@ -14,8 +13,8 @@ import { limits } from './limits.ts';
 import { makeKey } from './store/new-key.ts';
 import { openStore } from './store/open-store.ts';
 import type { Store } from './store/store.ts';
+import { version } from './version.ts';
 
-export const version = packageJson.version;
 export const defaultTeam = 'default';
 
 interface LogStream {

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 import { Failure, OperatorError, reasonOf } from '../errors.ts';
-import { version } from '../main.ts';
+import { version } from '../version.ts';
 import type { Call, Command } from './command.ts';
 import { demo } from './demo.ts';
 import { commandHelp, overviewHelp } from './help.ts';

@@ -48,25 +48,25 @@ export const verify: Command = {
 };
 
 async function differencesOf(store: Store, teams: readonly TeamSummary[]): Promise<string[]> {
-  const differences = (await store.checkStorage()).map((problem) => `storage: ${problem}`);
+  const found = await findings('storage', () => store.checkStorage());
   for (const team of teams) {
-    for (const difference of await teamDifferences(store, team)) {
-      differences.push(`team ${team.name}: ${difference}`);
-    }
+    const progress = openProgress(`traces of ${team.name}`);
+    const ofTeam = await findings(`team ${team.name}`, async () => {
+      const report = await verifyTeam(store, team.id, (done) => progress.show(done, team.traces));
+      return report.differences;
+    });
+    progress.end();
+    found.push(...ofTeam);
   }
-  return differences;
+  return found;
 }
 
-/** A team that cannot be read is a finding, not the end of the search. */
-async function teamDifferences(store: Store, team: TeamSummary): Promise<string[]> {
-  const progress = openProgress(`traces of ${team.name}`);
+/** What cannot be read is a finding too, not the end of the search. */
+async function findings(where: string, look: () => Promise<readonly string[]>): Promise<string[]> {
   try {
-    const report = await verifyTeam(store, team.id, (done) => progress.show(done, team.traces));
-    return report.differences;
+    return (await look()).map((finding) => `${where}: ${finding}`);
   } catch (error) {
     if (!(error instanceof Failure)) throw error;
-    return [`cannot be read: ${reasonOf(error)}`];
-  } finally {
-    progress.end();
+    return [`${where}: cannot be read: ${reasonOf(error)}`];
   }
 }

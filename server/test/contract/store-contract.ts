@@ -349,6 +349,16 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.deepEqual(await store.checkStorage(), []);
     });
 
+    test('times that are set from inside never run backwards', async () => {
+      const teamId = await newTeam();
+      await append(teamId, { model: 'live' });
+      const drafts = [draftTrace({ model: 'demo' })];
+      await store.append([{ teamId, drafts, timesUs: [noon - 86_400_000_000] }]);
+      const [demo, live] = await pageOf(teamId, 1, 9);
+      assert.equal((demo?.createdAtUs ?? 0) - (live?.createdAtUs ?? 0), 1);
+      assert.equal(jumps.includes(teamId), false);
+    });
+
     test('times that are set from inside spread traces over days', async () => {
       const teamId = await newTeam();
       const times = [noon - 3 * 86_400_000_000, noon - 2 * 86_400_000_000, noon];

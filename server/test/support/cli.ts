@@ -2,7 +2,14 @@ import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 
-const launcher = fileURLToPath(new URL('../../bin/tracetally.js', import.meta.url));
+const ownLauncher = fileURLToPath(new URL('../../bin/tracetally.js', import.meta.url));
+
+export interface HowToRun {
+  /** Another copy's launcher. */
+  launcher?: string;
+  /** A program that runs ours, such as `strace` with its arguments. */
+  wrapper?: readonly string[];
+}
 
 export interface CliResult {
   code: number | null;
@@ -14,11 +21,13 @@ export interface CliResult {
 export function spawnCli(
   args: readonly string[],
   env: Record<string, string> = {},
+  { launcher = ownLauncher, wrapper = [] }: HowToRun = {},
 ): ChildProcessWithoutNullStreams {
   const inherited = Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !name.startsWith('TRACETALLY_')),
   );
-  return spawn(process.execPath, [launcher, ...args], { env: { ...inherited, ...env } });
+  const [program = '', ...rest] = [...wrapper, process.execPath, launcher, ...args];
+  return spawn(program, rest, { env: { ...inherited, ...env } });
 }
 
 /** Runs a command to its end. */
@@ -48,8 +57,9 @@ export interface ServerProcess {
 export async function spawnServer(
   flags: readonly string[],
   env: Record<string, string> = {},
+  how: HowToRun = {},
 ): Promise<ServerProcess> {
-  const child = spawnCli(['serve', '--port', '0', ...flags], env);
+  const child = spawnCli(['serve', '--port', '0', ...flags], env, how);
   let stdout = '';
   let stderr = '';
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));

@@ -99,10 +99,14 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
 
   function insertAll(ledger: TeamLedger, write: TraceWrite, wallUs: number): TraceStamp[] {
     return write.drafts.map((draft, i) => {
-      const nowUs = write.timesUs?.[i] ?? wallUs;
-      const createdAtUs = nextCreatedAt(nowUs, ledger.lastUs);
+      const givenUs = write.timesUs?.[i];
+      // A time that is given is no clock: it may lie before live traces, and still never runs backwards.
+      const createdAtUs =
+        givenUs === undefined
+          ? nextCreatedAt(wallUs, ledger.lastUs)
+          : Math.max(givenUs, ledger.lastUs + 1);
       if (createdAtUs <= ledger.lastUs) {
-        ledger.jump = { teamId: ledger.teamId, aheadUs: ledger.lastUs - nowUs };
+        ledger.jump = { teamId: ledger.teamId, aheadUs: ledger.lastUs - wallUs };
       }
       const stamp = { id: uuidV7(createdAtUs), createdAtUs };
       ledger.lastUs = createdAtUs;

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { makeKey } from '../../src/store/new-key.ts';
+import { openStore } from '../../src/store/open-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { verifyTeam } from '../../src/store/verify.ts';
+
+/** How often the random tests run: few times in `npm test`, many in `npm run test:soak`. */
+export function rounds(inTests: number): number {
+  const asked = process.env['CRASH_ROUNDS'];
+  return asked === undefined ? inTests : Number(asked);
+}
+
+/** Random moments that can be had again: the seed is printed by every test that uses it. */
+export function seededRandom(): { seed: number; random: () => number } {
+  const seed = Number(process.env['CRASH_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
+  let state = seed >>> 0;
+  const random = (): number => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  return { seed, random };
+}
+
+/** Teams with a key each, made in the store before any server runs. */
+export interface LoadTeam {
+  id: string;
+  key: string;
+}
+
+export async function makeTeams(databasePath: string, count: number): Promise<LoadTeam[]> {
+  return withTool(databasePath, async (store) => {
+    const teams: LoadTeam[] = [];
+    for (let i = 0; i < count; i++) {
+      const { team } = await store.ensureTeam(`load-${i}`, Date.now() * 1000);
+      const { key, record } = makeKey({
+        name: null,
+        scope: 'full',
+        nowUs: Date.now() * 1000,
+        expiresAtUs: null,
+      });
+      await store.createKey(team.id, record);
+      teams.push({ id: team.id, key });
+    }
+    return teams;
+  });
+}
+
+export async function withTool<T>(
+  databasePath: string,
+  work: (store: Store) => Promise<T>,
+): Promise<T> {
+  const store = await openStore(
+    { kind: 'sqlite', path: databasePath },
+    { clock: { kind: 'system' }, role: 'tool' },
+  );
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+export interface Load {
+  /** Resolves when the ledger has its first entry of this load. */
+  begun(): Promise<void>;
+  /** The clients stop, or have stopped; tells how many answers of each status there were. */
+  end(): Promise<Record<string, number>>;
+}
+
+const loadProgram = fileURLToPath(new URL('load.ts', import.meta.url));
+
+/** Starts the clients in a process of their own. */
+export function startLoad(
+  url: string,
+  folder: string,
+  clients: number,
+  round: number,
+  teams: readonly LoadTeam[],
+): Load {
+  const args = [
+    url,
+    ledgerPath(folder),
+    String(clients),
+    String(round),
+    ...teams.map(({ key }) => key),
+  ];
+  const child = spawn(process.execPath, [loadProgram, ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  const bytesBefore = ledgerBytes(folder);
+  let stdout = '';
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  return {
+    async begun() {
+      for (let waits = 0; ledgerBytes(folder) === bytesBefore; waits++) {
+        assert.ok(waits < 1000, 'nothing was acknowledged for 10 s');
+        await sleep(10);
+      }
+    },
+    async end() {
+      child.kill('SIGTERM');
+      await ended;
+      return JSON.parse(stdout) as Record<string, number>;
+    },
+  };
+}
+
+function ledgerBytes(folder: string): number {
+  return statSync(ledgerPath(folder), { throwIfNoEntry: false })?.size ?? 0;
+}
+
+function ledgerPath(folder: string): string {
+  return join(folder, 'ledger.txt');
+}
+
+export interface Entry {
+  team: number;
+  id: string;
+  nonce: string;
+}
+
+export function readLedger(folder: string): Entry[] {
+  if (!existsSync(ledgerPath(folder))) return [];
+  return readFileSync(ledgerPath(folder), 'utf8')
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [team = '', id = '', nonce = ''] = line.split(' ');
+      return { team: Number(team), id, nonce };
+    });
+}
+
+export interface Balance {
+  acknowledged: number;
+  stored: number;
+  lost: Entry[];
+  /** Requests that were stored more than once, by their nonce. */
+  twice: string[];
+}
+
+/** Holds the ledger against the store, and recounts the store. */
+export async function balance(
+  databasePath: string,
+  folder: string,
+  teams: readonly LoadTeam[],
+): Promise<Balance> {
+  const ledger = readLedger(folder);
+  const idOf = new Map<string, string>();
+  const twice: string[] = [];
+  let stored = 0;
+  await withTool(databasePath, async (store) => {
+    assert.deepEqual(await store.checkStorage(), []);
+    for (const { id: teamId } of teams) {
+      const report = await verifyTeam(store, teamId);
+      assert.deepEqual(report.differences, []);
+      stored += report.traces;
+      await store.audit(teamId, async ({ traces }) => {
+        for await (const chunk of traces) {
+          for (const { id, userIdentifier } of chunk) {
+            const nonce = userIdentifier ?? '';
+            if (idOf.has(nonce)) twice.push(nonce);
+            idOf.set(nonce, id);
+          }
+        }
+      });
+    }
+  });
+  const lost = ledger.filter(({ id, nonce }) => idOf.get(nonce) !== id);
+  return { acknowledged: ledger.length, stored, lost, twice };
+}
