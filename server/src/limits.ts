@@ -16,6 +16,9 @@ export const limits = Object.freeze({
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
 
+  // All bodies that are being read or waited for, together. Past it a write is answered 503 before its body is read.
+  bodiesBytesMax: 64 * 1024 * 1024,
+
   // What may wait for the disk. Past either bound a write is answered 503.
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
@@ -35,7 +38,7 @@ export const limits = Object.freeze({
   keyCacheTtlMs: 500,
   keyUseIntervalMs: 60_000,
   headersTimeoutMs: 5_000,
-  requestTimeoutMs: 13_000,
+  requestTimeoutMs: 12_000,
   timeoutCheckIntervalMs: 1_000,
   idleSocketTimeoutMs: 60_000,
   keepAliveTimeoutMs: 10_000,

@@ -5,11 +5,13 @@ import fastify from 'fastify';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import type { GroupCommit } from '../ingest/group-commit.ts';
+import { limits } from '../limits.ts';
 import type { Store } from '../store/store.ts';
 import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
 import type { EnvKey } from './authenticator.ts';
+import { openBodyBudget } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { openLimiter } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
@@ -87,7 +89,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await app.register(rateLimit, { global: false });
   for (const schema of components) app.addSchema(schema);
 
-  const deps: RouteDeps = { ...options, gate: openGate(app, options) };
+  const deps: RouteDeps = {
+    ...options,
+    gate: openGate(app, options),
+    withinBodyBudget: openBodyBudget(limits.bodiesBytesMax, options.bodyBytesMax),
+  };
   const addAll = (routes: readonly Route[]) => async (scope: App) => {
     for (const route of routes) route(scope, deps);
   };

@@ -5,11 +5,11 @@ import { TraceBody, refusals, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
-export const postTrace: Route = (app, { commits, gate, basePath }) => {
+export const postTrace: Route = (app, { commits, gate, withinBodyBudget, basePath }) => {
   app.post(
     '/traces',
     {
-      onRequest: requireKey(gate, 'ingest'),
+      onRequest: [requireKey(gate, 'ingest'), withinBodyBudget],
       schema: {
         operationId: 'createTrace',
         summary: 'Record one trace',

@@ -15,7 +15,7 @@ import {
 } from '../cli/helpers.ts';
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
 import type { ServerProcess } from '../support/cli.ts';
-import { assertVerifyClean, mountTmpfs, serveOnce } from './helpers.ts';
+import { assertVerifyClean, mountTmpfs, serveOnce } from '../process/helpers.ts';
 
 interface Disk {
   tool: Tool;

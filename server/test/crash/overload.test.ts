@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/limits.ts';
+import { spawnServer } from '../support/cli.ts';
+import type { ServerProcess } from '../support/cli.ts';
+import { temporaryFolder } from '../support/service.ts';
+import { balance, makeTeams, readLedger, startLoad } from './crash-lab.ts';
+
+test('while the writer is stalled memory stays bounded and callers get 503 with Retry-After; then it recovers', async (t) => {
+  const folder = temporaryFolder();
+  const databasePath = join(folder.path, 'stall.db');
+  const [team] = await makeTeams(databasePath, 1);
+  const server = await spawnServer([
+    '--database',
+    `sqlite:${databasePath}`,
+    '--log-level',
+    'silent',
+  ]);
+  const beside = new DatabaseSync(databasePath, { timeout: 5000 });
+  const agent = new Agent({ keepAlive: true, maxSockets: 1000 });
+  const large = JSON.stringify({ model: 'm', input: 'x'.repeat(256 * 1024) });
+  const post = () => postRaw(server.url, team?.key ?? '', large, agent);
+  try {
+    assert.equal((await post()).status, 201);
+    const memoryBefore = residentBytes(server);
+    // Another process holds the file, so that the writer must wait.
+    beside.exec('begin immediate');
+    const answers = Array.from({ length: 600 }, post);
+    await sleep(2000);
+    const memoryStalled = residentBytes(server);
+    const whileStalled = await fetch(`${server.url}/traces?limit=1&omit=input`, {
+      headers: { authorization: `Bearer ${team?.key ?? ''}` },
+    });
+    assert.equal(whileStalled.status, 200, 'reads go on');
+    beside.exec('commit');
+    const replies = await Promise.all(answers);
+    const freedMs = performance.now();
+    while ((await post()).status !== 201) await sleep(20);
+    const recoveredMs = performance.now() - freedMs;
+
+    const stored = replies.filter(({ status }) => status === 201).length;
+    const refused = replies.filter(({ status }) => status === 503);
+    assert.equal(stored + refused.length, 600);
+    assert.ok(stored > 0 && refused.length > 0, `${stored} stored, ${refused.length} refused`);
+    assert.ok(refused.every(({ retryAfter }) => retryAfter === '1'));
+    const grown = memoryStalled - memoryBefore;
+    t.diagnostic(
+      `${stored} stored, ${refused.length} refused; memory grew by ${Math.round(grown / 1e6)} MB; ` +
+        `recovered after ${Math.round(recoveredMs)} ms`,
+    );
+    // What waits is held twice for a moment, here and on its way to the writer's thread, and refused bodies are garbage for a while.
+    assert.ok(grown < 5 * limits.queueBytesMax, `memory grew by ${Math.round(grown / 1e6)} MB`);
+    assert.ok(recoveredMs < 5000);
+    const { total } = (await (
+      await fetch(`${server.url}/traces?limit=1&omit=input`, {
+        headers: { authorization: `Bearer ${team?.key ?? ''}` },
+      })
+    ).json()) as { total: number };
+    assert.equal(total, stored + 2, 'what was refused was not stored');
+  } finally {
+    beside.close();
+    agent.destroy();
+    await server.end('SIGKILL');
+    folder.remove();
+  }
+});
+
+test('a hundred slow uploads of the largest size are refused past the budget, and give it back when they end', async () => {
+  const folder = temporaryFolder();
+  const databasePath = join(folder.path, 'uploads.db');
+  const [team] = await makeTeams(databasePath, 1);
+  const server = await spawnServer([
+    '--database',
+    `sqlite:${databasePath}`,
+    '--log-level',
+    'silent',
+  ]);
+  const { hostname, port } = new URL(server.url);
+  const agent = new Agent();
+  const fits = Math.floor(limits.bodiesBytesMax / limits.bodyBytesMax);
+  try {
+    for (let round = 0; round < 2; round++) {
+      let refused = 0;
+      const sockets = Array.from({ length: 100 }, () => {
+        const socket = connect(Number(port), hostname);
+        socket.on('error', () => {});
+        socket.on('data', (data) => {
+          if (data.toString().startsWith('HTTP/1.1 503')) refused += 1;
+        });
+        socket.write(
+          `POST /traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${team?.key ?? ''}\r\n` +
+            `Content-Type: application/json\r\nContent-Length: ${limits.bodyBytesMax}\r\n\r\n{"model":`,
+        );
+        return socket;
+      });
+      await sleep(1000);
+      for (const socket of sockets) socket.destroy();
+      assert.equal(refused, 100 - fits, `round ${round}`);
+      await sleep(200);
+    }
+    const body = JSON.stringify({ model: 'm', input: 'x'.repeat(4 * 1024 * 1024) });
+    assert.equal((await postRaw(server.url, team?.key ?? '', body, agent)).status, 201);
+  } finally {
+    agent.destroy();
+    await server.end('SIGKILL');
+    folder.remove();
+  }
+});
+
+test('far more clients than it can serve do not bring its goodput down', async (t) => {
+  const folder = temporaryFolder();
+  const databasePath = join(folder.path, 'overload.db');
+  const teams = await makeTeams(databasePath, 4);
+  const server = await spawnServer([
+    '--database',
+    `sqlite:${databasePath}`,
+    '--log-level',
+    'silent',
+  ]);
+  try {
+    // Warm, then in turns, so that a noisy machine is as noisy for both.
+    await goodput(server, folder.path, 32, 0, teams);
+    const few: number[] = [];
+    const many: number[] = [];
+    for (let round = 1; round <= 3; round++) {
+      few.push(await goodput(server, folder.path, 32, 2 * round, teams));
+      many.push(await goodput(server, folder.path, 1000, 2 * round + 1, teams));
+    }
+    const ratio = median(many) / median(few);
+    t.diagnostic(
+      `${Math.round(median(few))} a second with 32 clients, ${Math.round(median(many))} with 1,000: ratio ${ratio.toFixed(2)}`,
+    );
+    // The goal is 0.9, and it is printed. What fails here is a collapse, since a busy machine is no fault of the service.
+    assert.ok(ratio > 0.5, `goodput fell to ${ratio.toFixed(2)} of its peak`);
+  } finally {
+    await server.end('SIGTERM');
+    const result = await balance(databasePath, folder.path, teams);
+    assert.deepEqual([result.lost, result.twice], [[], []]);
+    folder.remove();
+  }
+});
+
+/** Acknowledged traces a second, once all clients are at work. */
+async function goodput(
+  server: ServerProcess,
+  folder: string,
+  clients: number,
+  round: number,
+  teams: Awaited<ReturnType<typeof makeTeams>>,
+): Promise<number> {
+  const load = startLoad(server.url, folder, clients, round, teams);
+  await load.begun();
+  await sleep(500);
+  const [startMs, before] = [performance.now(), readLedger(folder).length];
+  await sleep(1500);
+  const [endMs, after] = [performance.now(), readLedger(folder).length];
+  await load.end();
+  return ((after - before) * 1000) / (endMs - startMs);
+}
+
+function median(values: readonly number[]): number {
+  return values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
+
+function residentBytes({ child }: ServerProcess): number {
+  return (
+    Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024
+  );
+}
+
+function postRaw(
+  url: string,
+  key: string,
+  body: string,
+  agent: Agent,
+): Promise<{ status: number; retryAfter: string | undefined }> {
+  const headers = {
+    authorization: `Bearer ${key}`,
+    'content-type': 'application/json',
+    'content-length': Buffer.byteLength(body),
+  };
+  return new Promise((resolve, reject) => {
+    request(`${url}/traces`, { agent, method: 'POST', headers }, (response) => {
+      response.resume();
+      response.on('end', () =>
+        resolve({ status: response.statusCode ?? 0, retryAfter: response.headers['retry-after'] }),
+      );
+    })
+      .on('error', reject)
+      .end(body);
+  });
+}

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { spawnServer } from '../support/cli.ts';
+import { temporaryFolder } from '../support/service.ts';
+import { makeTeams } from './crash-lab.ts';
+
+const slowClients = 1000;
+const closedMsMax = 15_000;
+
+test('1,000 half-open requests do not keep others waiting and are closed within 15 s; nothing of them is stored', async (t) => {
+  const folder = temporaryFolder();
+  const databasePath = join(folder.path, 'slow.db');
+  const [team] = await makeTeams(databasePath, 1);
+  const key = team?.key ?? '';
+  const server = await spawnServer([
+    '--database',
+    `sqlite:${databasePath}`,
+    '--log-level',
+    'silent',
+  ]);
+  const { hostname, port } = new URL(server.url);
+  const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
+  const post = () =>
+    fetch(`${server.url}/traces`, { method: 'POST', headers, body: '{"model":"honest"}' });
+  try {
+    const p99Before = await p99Ms(post);
+    const head = `POST /traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n`;
+    const body = '{"model":"half"}';
+    // Each stops somewhere else: in the request line, in the headers, before the body, in the body, in a chunk.
+    const halves = [
+      'POST /tra',
+      head,
+      `${head}Content-Length: ${body.length}\r\n\r\n`,
+      `${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
+      `${head}Transfer-Encoding: chunked\r\n\r\n10\r\n{"model":`,
+    ];
+    const openedMs = performance.now();
+    const closed = Array.from({ length: slowClients }, (_, i) =>
+      closedBy(connect(Number(port), hostname), halves[i % halves.length] ?? ''),
+    );
+    await sleep(1000);
+    const p99During = await p99Ms(post);
+    await Promise.all(closed);
+    const closedMs = performance.now() - openedMs;
+    t.diagnostic(
+      `p99 ${p99Before.toFixed(1)} ms before, ${p99During.toFixed(1)} ms beside them; all closed after ${Math.round(closedMs)} ms`,
+    );
+    assert.ok(closedMs < closedMsMax, `the last one was closed after ${Math.round(closedMs)} ms`);
+    const page = (await (
+      await fetch(`${server.url}/traces?limit=100`, { headers })
+    ).json()) as Page;
+    assert.equal(page.total, 400);
+    assert.ok(page.traces.every(({ model }) => model === 'honest'));
+  } finally {
+    await server.end('SIGKILL');
+    folder.remove();
+  }
+});
+
+test('of an aborted body nothing is stored, unless it was complete', async () => {
+  const folder = temporaryFolder();
+  const databasePath = join(folder.path, 'abort.db');
+  const [team] = await makeTeams(databasePath, 1);
+  const key = team?.key ?? '';
+  const server = await spawnServer([
+    '--database',
+    `sqlite:${databasePath}`,
+    '--log-level',
+    'silent',
+  ]);
+  const { hostname, port } = new URL(server.url);
+  try {
+    const text = (i: number) => `{"model":"aborted-${String(i).padStart(3, '0')}"}`;
+    const isComplete = (i: number) => i % 4 === 0;
+    for (let i = 0; i < 200; i++) {
+      const body = text(i);
+      const socket = connect(Number(port), hostname);
+      socket.on('error', () => {});
+      const sent = isComplete(i) ? body : body.slice(0, 1 + (i % (body.length - 1)));
+      socket.write(
+        `POST /traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\n` +
+          `Content-Length: ${body.length}\r\n\r\n${sent}`,
+      );
+      // Gone without waiting for an answer: by a reset, or by an orderly end.
+      await sleep(5);
+      if (i % 2 === 0) socket.resetAndDestroy();
+      else socket.end();
+    }
+    await sleep(500);
+    const headers = { authorization: `Bearer ${key}` };
+    const page = (await (
+      await fetch(`${server.url}/traces?limit=100`, { headers })
+    ).json()) as Page;
+    const stored = page.traces.map(({ model }) => Number(model.slice(-3)));
+    assert.ok(stored.every(isComplete), 'an incomplete body was stored');
+    assert.equal(new Set(stored).size, stored.length, 'one was stored twice');
+    assert.ok(stored.length > 0, 'no complete body was stored: the test proves nothing');
+  } finally {
+    await server.end('SIGKILL');
+    folder.remove();
+  }
+});
+
+interface Page {
+  total: number;
+  traces: { model: string }[];
+}
+
+/** Sends the half and resolves when the server has closed the socket. */
+function closedBy(socket: Socket, half: string): Promise<void> {
+  return new Promise((resolve) => {
+    socket.on('error', () => {});
+    socket.on('close', () => resolve());
+    socket.on('end', () => socket.destroy());
+    socket.resume();
+    socket.on('connect', () => socket.write(half));
+  });
+}
+
+async function p99Ms(post: () => Promise<Response>): Promise<number> {
+  const times: number[] = [];
+  for (let i = 0; i < 200; i++) {
+    const startMs = performance.now();
+    const reply = await post();
+    assert.equal(reply.status, 201);
+    await reply.arrayBuffer();
+    times.push(performance.now() - startMs);
+  }
+  return times.sort((a, b) => a - b)[197] ?? 0;
+}

@@ -1,0 +1,47 @@
+import assert from 'node:assert/strict';
+import { copyFileSync, globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { test } from 'node:test';
+import { readMigrations } from '../../src/store/sqlite/migrate.ts';
+import { verifyTeam } from '../../src/store/verify.ts';
+import { startTestService, temporaryFolder } from '../support/service.ts';
+
+const fixtures = new URL('fixtures/', import.meta.url);
+const versions = readMigrations().map(({ version }) => version);
+
+test('there is a file of every schema version', () => {
+  assert.deepEqual(
+    globSync('schema-*.db', { cwd: fixtures }).sort(),
+    versions.map((version) => `schema-${version}.db`).sort(),
+  );
+});
+
+for (const version of versions) {
+  test(`a file of schema ${version} opens, keeps every trace and takes new ones`, async () => {
+    const expected = JSON.parse(readFileSync(new URL(`schema-${version}.json`, fixtures), 'utf8'));
+    const folder = temporaryFolder();
+    copyFileSync(new URL(`schema-${version}.db`, fixtures), join(folder.path, 'tracetally.db'));
+    const service = await startTestService({ folder: folder.path });
+    try {
+      assert.equal(service.firstKey, null);
+      const report = await verifyTeam(service.beside, expected.team);
+      assert.deepEqual(report, { traces: expected.total, differences: [] });
+      assert.deepEqual(await service.beside.checkStorage(), []);
+      const overview = await service.call(expected.key, 'GET', '/analytics/overview');
+      assert.deepEqual(overview.json, expected.overview);
+      const newest = await service.beside.trace(expected.team, expected.newest.id);
+      assert.deepEqual(newest, expected.newest);
+      assert.equal(
+        (await service.call(expected.key, 'POST', '/traces', { model: 'm' })).status,
+        201,
+      );
+      const page = await service.call(expected.key, 'GET', '/traces?limit=2');
+      assert.equal(page.json.total, expected.total + 1);
+      assert.equal(page.json.traces[1].id, expected.newest.id);
+      assert.deepEqual((await verifyTeam(service.beside, expected.team)).differences, []);
+    } finally {
+      await service.stop();
+      folder.remove();
+    }
+  });
+}
