@@ -8,6 +8,8 @@ if (major < 26) {
   );
   process.exit(1);
 }
+// Prompts are private: what we create is the owner's alone.
+process.umask(0o077);
 const { useCompileCache } = await import('./compile-cache.js');
 useCompileCache();
 const { main } = await import('../src/cli/cli.ts');

@@ -16,19 +16,36 @@ const count = 200;
 const endUs = Date.UTC(2026, 10, 4, 12) * 1000;
 
 rmSync(`${base}.db`, { force: true });
-const store = await openSqliteStore({ path: `${base}.db`, clock: { kind: 'system' }, role: 'server' });
+const store = await openSqliteStore({
+  path: `${base}.db`,
+  clock: { kind: 'system' },
+  role: 'server',
+});
 const { team } = await store.ensureTeam('fixture', endUs);
-const { key, record } = makeKey({ name: 'fixture', scope: 'full', nowUs: endUs, expiresAtUs: null });
+const { key, record } = makeKey({
+  name: 'fixture',
+  scope: 'full',
+  nowUs: endUs,
+  expiresAtUs: null,
+});
 await store.createKey(team.id, record);
 await store.append([
   {
     teamId: team.id,
-    drafts: [...demoDrafts(count, version)].map((draft, i) => (i % 20 === 0 ? { ...draft, input: 'long '.repeat(800) } : draft)),
+    drafts: [...demoDrafts(count, version)].map((draft, i) =>
+      i % 20 === 0 ? { ...draft, input: 'long '.repeat(800) } : draft,
+    ),
     timesUs: [...demoTimes(count, endUs - 7 * 86_400_000_000, endUs)],
   },
 ]);
 const { first } = await store.page(team.id, { page: 1, limit: 1, omit: new Set() });
-const expected = { team: team.id, key, total: count, newest: first[0], overview: overviewOf(await store.total(team.id)) };
+const expected = {
+  team: team.id,
+  key,
+  total: count,
+  newest: first[0],
+  overview: overviewOf(await store.total(team.id)),
+};
 writeFileSync(`${base}.json`, `${JSON.stringify(expected, null, 2)}\n`);
 await store.close();
 rmSync(`${base}.db.lock`, { force: true });

@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { isAcceptableEnvKey } from './core/api-key.ts';
 import { OperatorError } from './errors.ts';
@@ -83,7 +84,7 @@ const settings = {
     'proxies whose X-Forwarded-For is believed: addresses or networks, with commas',
     {
       expected: 'addresses or networks, such as 10.0.0.0/8,127.0.0.1',
-      parse: (text) => (/^[0-9A-Fa-f.:/,]+$/.test(text) ? text : null),
+      parse: (text) => (text.split(',').every(isNetwork) ? text : null),
     },
   ),
   keyRequestsPerMinuteMax: setting(
@@ -128,23 +129,16 @@ export const allSettings = Object.keys(settings) as SettingName[];
 /** What only the environment can set, for the help text. */
 export const envOnlyHelp = `${settings.envKey.env}  ${settings.envKey.help}: ${settings.envKey.expected}`;
 
-export function readConfig(
-  flags: Readonly<Record<string, unknown>>,
-  env: Readonly<Record<string, string | undefined>> = process.env,
-): Config {
-  function read<T>(from: Setting<T>): T | null {
-    const flagText = from.flag === null ? undefined : flags[from.flag];
-    const text = (flagText as string | undefined) ?? env[from.env] ?? from.fallback;
-    if (text === null) return null;
-    const value = from.parse(text);
-    if (value !== null) return value;
-    const name = flagText === undefined ? from.env : `--${from.flag}`;
-    // The value itself is not repeated: it may be a key.
-    throw new OperatorError(`${name} is not valid: expected ${from.expected}.`);
-  }
-  function need<T>(from: Setting<T>): T {
-    return read(from) as T;
-  }
+type Flags = Readonly<Record<string, unknown>>;
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** For commands that need the store and nothing else: a wrong port is none of their business. */
+export function readDatabase(flags: Flags, env: Env = process.env): Database {
+  return openSettings(flags, env).need(settings.database);
+}
+
+export function readConfig(flags: Flags, env: Env = process.env): Config {
+  const { read, need } = openSettings(flags, env);
   return Object.freeze({
     host: need(settings.host),
     port: need(settings.port),
@@ -158,6 +152,23 @@ export function readConfig(
   });
 }
 
+function openSettings(flags: Flags, env: Env) {
+  function read<T>(from: Setting<T>): T | null {
+    const flagText = from.flag === null ? undefined : flags[from.flag];
+    const text = (flagText as string | undefined) ?? env[from.env] ?? from.fallback;
+    if (text === null) return null;
+    const value = from.parse(text);
+    if (value !== null) return value;
+    const name = flagText === undefined ? from.env : `--${from.flag}`;
+    // The value itself is not repeated: it may be a key.
+    throw new OperatorError(`${name} is not valid: expected ${from.expected}.`);
+  }
+  function need<T>(from: Setting<T>): T {
+    return read(from) as T;
+  }
+  return { read, need };
+}
+
 function setting<T>(
   flag: string | null,
   env: string,
@@ -166,6 +177,17 @@ function setting<T>(
   { expected, parse }: Pick<Setting<T>, 'expected' | 'parse'>,
 ): Setting<T> {
   return { flag, env, fallback, help, expected, parse };
+}
+
+/** `10.0.0.0/8` or `::1` */
+function isNetwork(text: string): boolean {
+  const [address = '', prefix, ...rest] = text.split('/');
+  const bits = isIP(address) === 4 ? 32 : 128;
+  return (
+    isIP(address) !== 0 &&
+    rest.length === 0 &&
+    (prefix === undefined || wholeNumber(prefix, 0, bits) !== null)
+  );
 }
 
 function wholeNumber(text: string, min: number, max: number): number | null {

@@ -161,6 +161,11 @@ export function fail(code: ErrorCode, details?: FailDetails): never {
   throw new Failure(code, details);
 }
 
+/** The words of anything that was thrown. */
+export function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** What lies behind a failure, for the log and for operators. */
 export function reasonOf({ message, details: { cause } }: Failure): string {
   if (cause instanceof Error) return cause.message;

@@ -15,6 +15,9 @@ export const limits = Object.freeze({
   pageRowsMax: 100,
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
+  groupChunkRows: 1_000,
+  auditChunkRows: 1_000,
+  streamSliceChars: 64 * 1024,
 
   // All bodies that are being read or waited for, together. Past it a write is answered 503 before its body is read.
   bodiesBytesMax: 64 * 1024 * 1024,
@@ -42,11 +45,15 @@ export const limits = Object.freeze({
   timeoutCheckIntervalMs: 1_000,
   idleSocketTimeoutMs: 60_000,
   keepAliveTimeoutMs: 10_000,
+  writerStallMsMax: 10_000,
   stopNoticeMs: 500,
+  stopSweepMs: 25,
   stopTimeoutMs: 20_000,
 
   // Keys and sign-in.
   keyCacheEntriesMax: 10_000,
+  nameCharsMax: 100,
+  keyLifeDaysMax: 3_650,
   envKeyCharsMin: 20,
   envKeyCharsMax: 200,
   authFailuresPerMinuteMax: 30,

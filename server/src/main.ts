@@ -49,9 +49,10 @@ export async function startService(
         'the last trace is ahead of the clock: has it jumped?',
       ),
   });
+  let app: App | null = null;
   try {
     const commits = openGroupCommit(store);
-    const app = await buildApp({
+    app = await buildApp({
       store,
       commits,
       clock,
@@ -74,6 +75,7 @@ export async function startService(
     // Only now, when nothing can fail any more: a key that was made but never shown would be lost.
     const firstKey = await makeFirstKey(store, clock);
 
+    const running = app;
     return {
       url,
       firstKey,
@@ -81,13 +83,14 @@ export async function startService(
         isStopping = true;
         logger.info('stopping');
         if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
-        await closeApp(app);
+        await closeApp(running);
         await commits.drain();
         await store.close();
         logger.info('stopped');
       },
     };
   } catch (error) {
+    await app?.close();
     await store.close();
     throw error;
   }
@@ -95,11 +98,10 @@ export async function startService(
 
 /** Requests in flight finish; a connection that has its answer is closed at once, though its client would keep it. */
 async function closeApp(app: App): Promise<void> {
-  const sweep = setInterval(() => app.server.closeIdleConnections(), idleSweepMs);
+  const sweep = setInterval(() => app.server.closeIdleConnections(), limits.stopSweepMs);
   await app.close();
   clearInterval(sweep);
 }
-const idleSweepMs = 25;
 
 /** JSON lines with the level as a word. */
 function openLogger(level: string, stream: LogStream) {

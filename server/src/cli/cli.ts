@@ -1,5 +1,5 @@
 import { parseArgs } from 'node:util';
-import { Failure, OperatorError, reasonOf } from '../errors.ts';
+import { Failure, OperatorError, messageOf, reasonOf } from '../errors.ts';
 import { version } from '../version.ts';
 import type { Call, Command } from './command.ts';
 import { demo } from './demo.ts';
@@ -93,7 +93,7 @@ function parseCall(command: Command, args: readonly string[]): Pick<Call, 'flags
     );
     parsed = parseArgs({ args: [...args], options, allowPositionals: true });
   } catch (error) {
-    throw new UsageError(`${error instanceof Error ? error.message : String(error)} ${hint}`);
+    throw new UsageError(`${messageOf(error)} ${hint}`);
   }
   const { values, positionals } = parsed;
   if (positionals.length !== command.words.length) {

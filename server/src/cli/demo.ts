@@ -1,4 +1,5 @@
 import { settingFlags } from '../config.ts';
+import { usPerDay } from '../core/clock.ts';
 import type { TraceDraft } from '../core/trace.ts';
 import { OperatorError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
@@ -6,7 +7,7 @@ import { jsonFlag, textFlag } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { demoDrafts, demoTimes } from './demo-data.ts';
 import { openProgress } from './progress.ts';
-import { checkName, withNewStore } from './with-store.ts';
+import { checkTeamName, withNewStore } from './with-store.ts';
 
 const batchRows = 1000;
 const batchesInFlight = 3;
@@ -26,37 +27,28 @@ export const demo: Command = {
   more:
     'It may run beside the server. Time in a team never runs backwards: where the team has traces already,\n' +
     'the new ones are spread from the last of them to now.',
-  run: (call) =>
-    withNewStore(call, async (store, clock) => {
-      const count = numberFlag(call, 'count', 10_000, 100_000_000);
-      const days = numberFlag(call, 'days', 30, 3650);
-      const seed = numberFlag(call, 'seed', 1, 2 ** 31);
+  run(call) {
+    const count = numberFlag(call, 'count', 10_000, 100_000_000);
+    const days = numberFlag(call, 'days', 30, 3650);
+    const seed = numberFlag(call, 'seed', 1, 2 ** 31);
+    const name = checkTeamName('--team', textFlag(call, 'team') ?? 'demo');
+    return withNewStore(call, async (store, clock) => {
       const nowUs = clock();
-      const { team } = await store.ensureTeam(
-        checkName('--team', textFlag(call, 'team') ?? 'demo'),
-        nowUs,
-      );
-      const fromUs = Math.max(
-        nowUs - days * 86_400_000_000,
-        (await newestTimeUs(store, team.id)) + 1,
-      );
+      const { team } = await store.ensureTeam(name, nowUs);
+      const fromUs = Math.max(nowUs - days * usPerDay, (await newestTimeUs(store, team.id)) + 1);
       const startMs = performance.now();
       await fill(store, team.id, demoDrafts(count, seed), demoTimes(count, fromUs, nowUs), count);
-      const seconds = (performance.now() - startMs) / 1000;
-      const product = {
-        team_id: team.id,
-        team: team.name,
-        traces: count,
-        seconds: Number(seconds.toFixed(1)),
-      };
+      const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
+      const product = { team_id: team.id, team: team.name, traces: count, seconds };
       call.print(
         call.flags['json']
           ? JSON.stringify(product)
-          : `Stored ${count} traces for the team "${team.name}" in ${product.seconds} s.\n` +
+          : `Stored ${count} traces for the team "${team.name}" in ${seconds} s.\n` +
               `To read them, make a key: tracetally keys create --team "${team.name}"`,
       );
       return 0;
-    }),
+    });
+  },
 };
 
 /** Through the same door as every trace, a few batches at a time. */

@@ -1,6 +1,7 @@
 import { OperatorError } from '../errors.ts';
+import { limits } from '../limits.ts';
 
-const longestSeconds = 3650 * 86_400;
+const longestSeconds = limits.keyLifeDaysMax * 86_400;
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600, d: 86_400 };
 
 /** `90d`, `12h`, `30m` or `45s`, up to ten years, as microseconds. */
@@ -9,7 +10,7 @@ export function parseDuration(flag: string, text: string): number {
   const seconds = Number(match?.[1]) * (unitSeconds[match?.[2] ?? ''] ?? NaN);
   if (!(seconds <= longestSeconds)) {
     throw new OperatorError(
-      `${flag} must be a number with s, m, h or d behind it, such as 90d or 12h, and at most 3650d.`,
+      `${flag} must be a number with s, m, h or d behind it, such as 90d or 12h, and at most ${limits.keyLifeDaysMax}d.`,
     );
   }
   return seconds * 1_000_000;

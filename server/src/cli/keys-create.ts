@@ -7,7 +7,7 @@ import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { parseDuration } from './duration.ts';
 import { printKey } from './print-key.ts';
-import { checkName, withNewStore } from './with-store.ts';
+import { checkName, checkTeamName, withNewStore } from './with-store.ts';
 
 export const keysCreate: Command = {
   name: 'keys create',
@@ -39,7 +39,7 @@ export const keysCreate: Command = {
         nowUs,
         expiresAtUs: expires === null ? null : nowUs + parseDuration('--expires', expires),
       });
-      const { team, created } = await store.ensureTeam(checkName('--team', teamName), nowUs);
+      const { team, created } = await store.ensureTeam(checkTeamName('--team', teamName), nowUs);
       await store.createKey(team.id, record);
       if (created) call.note(`Created the team "${team.name}".`);
       printKey(call, key, record, team);

@@ -43,7 +43,11 @@ export const keysRotate: Command = {
         expiresAtUs: lifeUs === null ? null : nowUs + lifeUs,
       });
       const endsAtUs = Math.min(nowUs + overlapUs, old.expiresAtUs ?? Infinity);
-      await store.rotateKey(oldId, record, endsAtUs);
+      if (!(await store.rotateKey(oldId, record, endsAtUs))) {
+        throw new OperatorError(
+          `The key ${oldId} was revoked or rotated just now. Nothing was changed.`,
+        );
+      }
       call.note(`The old key ${oldId} ends at ${formatTimestamp(endsAtUs)}.`);
       printKey(call, key, record, { id: old.teamId, name: old.teamName });
       return 0;

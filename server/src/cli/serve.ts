@@ -14,8 +14,10 @@ export const serve: Command = {
     // Here and not above: the other commands need none of the HTTP stack and start in a fifth of the time.
     const { startService } = await import('../main.ts');
     const service = await startService(config);
+    const stopped = untilAskedToStop(service.stop);
+    // Whoever reads this may send a signal at once, so it is heeded by now.
     print(greeting(service.url, service.firstKey));
-    await untilAskedToStop(service.stop);
+    await stopped;
     return 0;
   },
 };

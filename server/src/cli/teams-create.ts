@@ -2,7 +2,7 @@ import { settingFlags } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import { jsonFlag } from './command.ts';
 import type { Command } from './command.ts';
-import { checkName, withNewStore } from './with-store.ts';
+import { checkTeamName, withNewStore } from './with-store.ts';
 
 export const teamsCreate: Command = {
   name: 'teams create',
@@ -11,7 +11,7 @@ export const teamsCreate: Command = {
   flags: { ...jsonFlag, ...settingFlags('database') },
   run: (call) =>
     withNewStore(call, async (store, clock) => {
-      const name = checkName('NAME', call.words[0] ?? '');
+      const name = checkTeamName('NAME', call.words[0] ?? '');
       const { team, created } = await store.ensureTeam(name, clock());
       if (!created)
         throw new OperatorError(`There is a team "${name}" already, with the id ${team.id}.`);

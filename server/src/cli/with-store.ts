@@ -1,7 +1,9 @@
-import { readConfig } from '../config.ts';
+import { readDatabase } from '../config.ts';
 import { openClock } from '../core/clock.ts';
 import type { Clock } from '../core/clock.ts';
+import { parseUuid } from '../core/uuid.ts';
 import { OperatorError } from '../errors.ts';
+import { limits } from '../limits.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store, Team } from '../store/store.ts';
 import type { Call } from './command.ts';
@@ -20,7 +22,7 @@ type Work<T> = (store: Store, clock: Clock) => Promise<T>;
 
 async function usingStore<T>(call: Call, work: Work<T>, mustExist: boolean): Promise<T> {
   const clock = { kind: 'system' } as const;
-  const store = await openStore(readConfig(call.flags).database, {
+  const store = await openStore(readDatabase(call.flags), {
     clock,
     role: 'tool',
     mustExist,
@@ -40,6 +42,16 @@ export async function teamNamed(store: Store, nameOrId: string): Promise<Team> {
 
 /** A name that a person gives: it is shown in tables, so it holds no control characters. */
 export function checkName(flag: string, name: string): string {
-  if (/^[^\p{Cc}]{1,100}$/u.test(name)) return name.toWellFormed();
-  throw new OperatorError(`${flag} must be 1 to 100 characters, without control characters.`);
+  const chars = Array.from(name).length;
+  if (chars >= 1 && chars <= limits.nameCharsMax && !/\p{Cc}/u.test(name))
+    return name.toWellFormed();
+  throw new OperatorError(
+    `${flag} must be 1 to ${limits.nameCharsMax} characters, without control characters.`,
+  );
+}
+
+/** A team's name. It does not look like an id, or commands that take either could mean the wrong team. */
+export function checkTeamName(flag: string, name: string): string {
+  if (parseUuid(name) === null) return checkName(flag, name);
+  throw new OperatorError(`${flag} must not have the form of an id.`);
 }

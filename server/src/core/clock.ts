@@ -40,11 +40,12 @@ export function nextCreatedAt(wallUs: number, lastUs: number): number {
   return lastUs - wallUs > limits.clockAheadUsMax ? wallUs : lastUs + 1;
 }
 
-const dayUs = 86_400_000_000;
+export const usPerDay = 86_400_000_000;
+const msPerDay = usPerDay / 1000;
 
 /** Whole days since 1970-01-01 in UTC. */
 export function dayOf(us: number): number {
-  return Math.floor(us / dayUs);
+  return Math.floor(us / usPerDay);
 }
 
 /** `2026-11-04T09:30:00.000001Z` */
@@ -56,7 +57,7 @@ export function formatTimestamp(us: number): string {
 
 /** `2026-11-04` */
 export function formatDay(day: number): string {
-  return new Date(day * 86_400_000).toISOString().slice(0, 10);
+  return new Date(day * msPerDay).toISOString().slice(0, 10);
 }
 
 const monthNames = [
@@ -76,6 +77,6 @@ const monthNames = [
 
 /** `Nov 4` */
 export function formatDayLabel(day: number): string {
-  const date = new Date(day * 86_400_000);
+  const date = new Date(day * msPerDay);
   return `${monthNames[date.getUTCMonth()]} ${date.getUTCDate()}`;
 }

@@ -31,6 +31,11 @@ export function uuidV7(us: number): string {
   );
 }
 
+/** The millisecond in the time part of an id. */
+export function uuidMs(uuid: string): number {
+  return Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16);
+}
+
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
 /** The id in its one canonical spelling, or null where the text is no UUID. */

@@ -36,7 +36,7 @@ export function openAuthenticator(
     const key = keyOf(header);
     const hash = hashKey(key);
     if (envKey && hash === envKey.hash) {
-      return { keyId: 'environment', teamId: envKey.teamId, scope: 'full', expiresAtUs: null };
+      return { keyId: envKeyId, teamId: envKey.teamId, scope: 'full', expiresAtUs: null };
     }
     // A key that fails its checksum cannot exist, so the store is not asked.
     const record = isWellFormedKey(key) ? await directory.findKeyByHash(hash) : null;
@@ -53,7 +53,6 @@ export function openAuthenticator(
       if (!caller) {
         caller = await lookUp(header);
         cache.set(header, caller);
-        if (caller.keyId !== 'environment') noteUse(caller.keyId, nowUs);
       }
       if (caller.expiresAtUs !== null && caller.expiresAtUs <= nowUs) return fail('key_expired');
       if (!allows(caller.scope, permission)) {
@@ -61,14 +60,18 @@ export function openAuthenticator(
           say: `This API key has the scope "${caller.scope}"; this request needs "${permission}" or "full".`,
         });
       }
+      if (caller.keyId !== envKeyId) noteUse(caller.keyId, nowUs);
       return caller;
     },
   };
 }
 
+/** What stands in the log for the key of the environment. */
+const envKeyId = 'environment';
+
 function keyOf(header: string | undefined): string {
   if (header === undefined) return fail('key_missing');
-  const key = /^bearer +([\x21-\x7e]+)$/i.exec(header)?.[1];
+  const key = /^bearer ([\x21-\x7e]+)$/i.exec(header)?.[1];
   return key ?? fail('key_missing');
 }
 

@@ -10,7 +10,7 @@ export function acceptOnlyJson(app: FastifyInstance): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (request, body, done) => {
     try {
-      const encoding = request.headers['content-encoding'] ?? 'identity';
+      const encoding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
       if (encoding !== 'identity') fail('unsupported_media_type');
       done(null, parseJson(body as Buffer));
     } catch (error) {

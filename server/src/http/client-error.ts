@@ -1,4 +1,5 @@
 import { STATUS_CODES } from 'node:http';
+import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyBaseLogger } from 'fastify';
 import { Failure } from '../errors.ts';
@@ -21,6 +22,12 @@ export function answerBrokenRequest(
 ): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
+    return;
+  }
+  // Garbage behind a request that is still being answered: its answer goes out, and is the last one.
+  const pending = Reflect.get(socket, '_httpMessage') as ServerResponse | null | undefined;
+  if (pending) {
+    pending.once('close', () => socket.destroySoon());
     return;
   }
   const problem = problemOf(new Failure(codes[error.code ?? ''] ?? 'malformed_request'), requestId);

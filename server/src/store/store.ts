@@ -76,7 +76,12 @@ export interface TraceReader {
   trace(teamId: string, id: string): Promise<Trace | null>;
   total(teamId: string): Promise<Tally>;
   /** By calls descending, then by name. */
-  groups(teamId: string, dimension: GroupDimension): Promise<readonly NamedTally[]>;
+  groups(
+    teamId: string,
+    dimension: GroupDimension,
+    /** Called with some of them at a time, and others get their turn between. */
+    take: (chunk: readonly NamedTally[]) => void,
+  ): Promise<void>;
   /** The days of the range that have calls. */
   days(teamId: string, range: { firstDay: number; lastDay: number }): Promise<readonly DayTally[]>;
 }
@@ -119,8 +124,8 @@ export interface KeyDirectory {
   findTeam(nameOrId: string): Promise<Team | null>;
   teams(nowUs: number): Promise<readonly TeamSummary[]>;
   createKey(teamId: string, key: NewKey): Promise<void>;
-  /** Adds the new key and lets the old one end at `oldExpiresAtUs`, both or neither. */
-  rotateKey(oldKeyId: string, key: NewKey, oldExpiresAtUs: number): Promise<void>;
+  /** Adds the new key and lets the old one end at `oldExpiresAtUs`, both or neither. False where the old one is gone or replaced. */
+  rotateKey(oldKeyId: string, key: NewKey, oldExpiresAtUs: number): Promise<boolean>;
   /** False where there is no such key, or it was revoked before. */
   revokeKey(keyId: string, nowUs: number): Promise<boolean>;
   findKey(keyId: string): Promise<KeyRecord | null>;

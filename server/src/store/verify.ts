@@ -1,5 +1,6 @@
 import { RollupBatch, emptyTally, rollupName } from '../core/rollup.ts';
 import type { RollupDelta, RollupKey, Tally } from '../core/rollup.ts';
+import { uuidMs } from '../core/uuid.ts';
 import type { Store, TeamBooks } from './store.ts';
 
 export interface TeamReport {
@@ -41,6 +42,9 @@ async function recountTraces(
     for (const trace of chunk) {
       if (trace.seq !== expectedSeq) {
         differences.push(`sequence: expected trace ${expectedSeq}, found ${trace.seq}`);
+      }
+      if (uuidMs(trace.id) !== Math.floor(trace.createdAtUs / 1000)) {
+        differences.push(`trace ${trace.seq}: its id ${trace.id} is of another time`);
       }
       expectedSeq = trace.seq + 1;
       lastUs = trace.createdAtUs;

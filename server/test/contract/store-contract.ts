@@ -12,7 +12,7 @@ import type {
   WriteOutcome,
 } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
-import { manualClock, us } from '../support/service.ts';
+import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 
 export interface StoreUnderTest {
@@ -87,8 +87,8 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.equal(trace?.id, stampsOf(outcome)[0]?.id);
       assert.deepEqual(await store.trace(teamId, trace?.id ?? ''), trace);
       assert.equal((await store.total(teamId)).calls, 1n);
-      assert.equal((await store.groups(teamId, 'model'))[0]?.key, 'm');
-      assert.equal((await store.groups(teamId, 'feature'))[0]?.tally.costMicros, 250_000n);
+      assert.equal((await groupsOf(store, teamId, 'model'))[0]?.key, 'm');
+      assert.equal((await groupsOf(store, teamId, 'feature'))[0]?.tally.costMicros, 250_000n);
       const day = Math.floor(noon / 86_400_000_000);
       assert.deepEqual(
         (await store.days(teamId, { firstDay: day, lastDay: day })).map(({ tally }) => tally.calls),
@@ -166,8 +166,8 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.equal(await store.trace(other, stampsOf(outcome)[0]?.id ?? ''), null);
       assert.deepEqual(await pageOf(other, 1, 20), []);
       assert.equal((await store.total(other)).calls, 0n);
-      assert.deepEqual(await store.groups(other, 'model'), []);
-      assert.deepEqual(await store.groups(other, 'feature'), []);
+      assert.deepEqual(await groupsOf(store, other, 'model'), []);
+      assert.deepEqual(await groupsOf(store, other, 'feature'), []);
       assert.deepEqual(await store.days(other, { firstDay: 0, lastDay: 99_999 }), []);
     });
 
@@ -241,7 +241,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       const teamId = await newTeam();
       const names = ['b', 'a', 'c', 'c', 'Z', '\uFF5E', '😀'];
       await append(teamId, ...names.map((model) => ({ model })));
-      const keys = (await store.groups(teamId, 'model')).map(({ key }) => key);
+      const keys = (await groupsOf(store, teamId, 'model')).map(({ key }) => key);
       assert.deepEqual(keys, ['c', 'Z', 'a', 'b', '\uFF5E', '😀']);
     });
 
@@ -303,7 +303,10 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       await store.createKey(teamId, old.record);
       assert.equal((await store.findKeyByHash(old.record.hash))?.teamId, teamId);
       assert.equal(await store.findKeyByHash('0'.repeat(64)), null);
-      await store.rotateKey(old.record.id, next.record, noon + 5);
+      assert.equal(await store.rotateKey(old.record.id, next.record, noon + 5), true);
+      const late = makeKey(wishes);
+      assert.equal(await store.rotateKey(old.record.id, late.record, noon + 6), false);
+      assert.equal(await store.findKey(late.record.id), null);
       assert.equal((await store.findKey(old.record.id))?.expiresAtUs, noon + 5);
       assert.equal((await store.findKeyByHash(next.record.hash))?.scope, 'ingest');
       assert.equal(await store.revokeKey(next.record.id, noon + 9), true);
@@ -319,7 +322,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
 
     test('a rotation of a key that does not exist changes nothing', async () => {
       const { record } = makeKey({ name: null, scope: 'full', nowUs: noon, expiresAtUs: null });
-      await assert.rejects(store.rotateKey('key_none', record, noon));
+      assert.equal(await store.rotateKey('key_none', record, noon), false);
       assert.equal(await store.findKey(record.id), null);
     });
 

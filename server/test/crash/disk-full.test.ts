@@ -16,6 +16,7 @@ import {
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import { assertVerifyClean, mountTmpfs, serveOnce } from '../process/helpers.ts';
+import { skipUnlessCi } from '../support/skip.ts';
 
 interface Disk {
   tool: Tool;
@@ -29,7 +30,7 @@ interface Disk {
 async function smallDisk(t: TestContext): Promise<Disk | null> {
   const mount = await mountTmpfs(t, 'size=4m');
   if (mount.kind === 'impossible') {
-    t.skip(mount.reason);
+    skipUnlessCi(t, mount.reason);
     return null;
   }
   const tool = toolOn(join(mount.folder, 'tracetally.db'));

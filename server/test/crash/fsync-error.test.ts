@@ -10,6 +10,7 @@ import { needProgram } from '../support/debian.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { brokenCopy } from './broken-copy.ts';
 import { balance, makeTeams, readLedger, startLoad } from './crash-lab.ts';
+import { skipUnlessCi } from '../support/skip.ts';
 
 const clients = 16;
 
@@ -30,7 +31,7 @@ const failOnce = (n: number): readonly string[] => [
 
 test('after a failed sync nothing is acknowledged any more, and a restart brings everything back', async (t) => {
   const reason = whyNot();
-  if (reason !== null) return t.skip(reason);
+  if (reason !== null) return skipUnlessCi(t, reason);
   for (const n of [12, 13, 25]) {
     const { acknowledgedLater, status, ready, page, result } = await failUnderLoad(t, n, {});
     assert.equal(status, 503, 'a write after the failed sync was acknowledged');
@@ -46,7 +47,7 @@ test('after a failed sync nothing is acknowledged any more, and a restart brings
 
 test('the control that goes on after an I/O error does acknowledge later writes', async (t) => {
   const reason = whyNot();
-  if (reason !== null) return t.skip(reason);
+  if (reason !== null) return skipUnlessCi(t, reason);
   const folder = temporaryFolder();
   const launcher = brokenCopy(
     folder.path,

@@ -17,7 +17,7 @@ import { verifyTeam } from '../../src/store/verify.ts';
 import { moment, sentTrace } from '../model/arbitraries.ts';
 import { TeamModel } from '../model/team-model.ts';
 import type { Expected } from '../model/team-model.ts';
-import { manualClock, temporaryFolder } from '../support/service.ts';
+import { groupsOf, manualClock, temporaryFolder } from '../support/service.ts';
 
 const folder = temporaryFolder();
 const clock = manualClock(0);
@@ -100,9 +100,12 @@ async function compare(
   }
   const range = dailyRange(readAt);
   assert.deepEqual(plain(overviewOf(await store.total(teamId))), model.overview());
-  assert.deepEqual(plain((await store.groups(teamId, 'model')).map(modelRecord)), model.byModel());
   assert.deepEqual(
-    plain((await store.groups(teamId, 'feature')).map(featureRecord)),
+    plain((await groupsOf(store, teamId, 'model')).map(modelRecord)),
+    model.byModel(),
+  );
+  assert.deepEqual(
+    plain((await groupsOf(store, teamId, 'feature')).map(featureRecord)),
     model.byFeature(),
   );
   assert.deepEqual(plain(dailySeries(range, await store.days(teamId, range))), model.daily(readAt));

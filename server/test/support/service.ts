@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
+import type { NamedTally } from '../../src/core/analytics.ts';
 import type { ClockSource } from '../../src/core/clock.ts';
 import type { Scope } from '../../src/core/api-key.ts';
 import { startService } from '../../src/main.ts';
@@ -139,4 +140,15 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       folder.remove();
     },
   };
+}
+
+/** All groups at once, for tests that have few. */
+export async function groupsOf(
+  store: Store,
+  teamId: string,
+  dimension: 'model' | 'feature',
+): Promise<NamedTally[]> {
+  const groups: NamedTally[] = [];
+  await store.groups(teamId, dimension, (chunk) => groups.push(...chunk));
+  return groups;
 }

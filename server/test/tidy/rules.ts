@@ -64,3 +64,13 @@ export function overgrown(files: readonly SourceFile[], linesMax: number): strin
     .filter(({ lines }) => lines > linesMax)
     .map(({ path, lines }) => `${path} has ${lines} lines`);
 }
+
+/** Each limit must be a row of the table, with its value. */
+export function missingLimits(
+  limits: Readonly<Record<string, number>>,
+  document: string,
+): string[] {
+  return Object.entries(limits)
+    .map(([name, value]) => `| \`${name}\` | ${value.toLocaleString('en-US')} |`)
+    .filter((row) => !document.includes(row));
+}

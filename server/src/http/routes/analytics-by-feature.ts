@@ -1,5 +1,6 @@
 import { featureRecord } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
 import { analyticsRefusals, replies } from '../schemas.ts';
 
@@ -18,8 +19,7 @@ export const getByFeature: Route = (app, { store, gate }) => {
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      const features = await store.groups(teamId, 'feature');
-      return reply.send(features.map(featureRecord));
+      return sendRecords(reply, (take) => store.groups(teamId, 'feature', take), featureRecord);
     },
   );
 };

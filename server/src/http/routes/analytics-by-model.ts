@@ -1,5 +1,6 @@
 import { modelRecord } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
 import { analyticsRefusals, replies } from '../schemas.ts';
 
@@ -18,8 +19,7 @@ export const getByModel: Route = (app, { store, gate }) => {
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      const models = await store.groups(teamId, 'model');
-      return reply.send(models.map(modelRecord));
+      return sendRecords(reply, (take) => store.groups(teamId, 'model', take), modelRecord);
     },
   );
 };

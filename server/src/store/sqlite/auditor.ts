@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Dimension } from '../../core/rollup.ts';
 import { uuidText } from '../../core/uuid.ts';
+import { limits } from '../../limits.ts';
 import type { Auditor } from '../store.ts';
 import { openReading } from './connection.ts';
+import { firstKeyOf, lastKeyOf, seqOfKey, teamOfKey } from './trace-key.ts';
 import { tallyColumns, tallyFromRow } from './rows.ts';
 import type { Row } from './rows.ts';
-
-const chunkRows = 1000;
 
 /** Shows the books on a connection of its own: its read transaction may last for minutes. */
 export function openAuditor(path: string): Auditor {
@@ -29,9 +29,9 @@ export function openAuditor(path: string): Auditor {
         traces: inChunks(
           db
             .prepare(
-              `select key & 0xffffffffff as seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens,
+              `select ${seqOfKey} as seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens,
                  latency_ms, cost_usd, feature_name, user_identifier
-               from traces where key between (? << 40) and (? << 40) | 0xffffffffff order by key`,
+               from traces where key between ${firstKeyOf} and ${lastKeyOf} order by key`,
             )
             .iterate(no, no),
           auditTraceFromRow,
@@ -54,7 +54,7 @@ export function openAuditor(path: string): Auditor {
         .filter((line) => line !== 'ok');
       const orphans = db
         .prepare(
-          `select team_no from (select team_no from rollups union select key >> 40 from traces)
+          `select team_no from (select team_no from rollups union select ${teamOfKey} from traces)
            where team_no not in (select no from teams)`,
         )
         .all();
@@ -77,7 +77,7 @@ async function* inChunks<T>(rows: Iterable<Row>, convert: (row: Row) => T): Asyn
   let chunk: T[] = [];
   for (const row of rows) {
     chunk.push(convert(row));
-    if (chunk.length === chunkRows) {
+    if (chunk.length === limits.auditChunkRows) {
       yield chunk;
       chunk = [];
     }

@@ -15,9 +15,13 @@ export function openWriting(path: string): DatabaseSync {
     timeout: limits.busyTimeoutMs,
     enableForeignKeyConstraints: true,
   });
-  db.exec('pragma journal_mode = wal');
   // FULL syncs the WAL at each commit. NORMAL would lose acknowledged traces in a power cut.
   db.exec('pragma synchronous = full');
+  const { journal_mode: mode } = db.prepare('pragma journal_mode = wal').get() ?? {};
+  if (mode !== 'wal') {
+    db.close();
+    throw new OperatorError(`${path} cannot be used in WAL mode; is it on a network file system?`);
+  }
   return db;
 }
 

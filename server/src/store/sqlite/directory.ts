@@ -27,7 +27,8 @@ export function openDirectory(db: DatabaseSync): Omit<KeyDirectory, 'noteKeyUse'
     insert into api_keys (id, team_no, hash, prefix, name, scope, created_at_us, expires_at_us)
     values (?, (select no from teams where id = ?), ?, ?, ?, ?, ?, ?)`);
   const replaceKey = db.prepare(
-    'update api_keys set expires_at_us = ?, replaced_by = ? where id = ?',
+    `update api_keys set expires_at_us = ?, replaced_by = ?
+     where id = ? and revoked_at_us is null and replaced_by is null`,
   );
   const revokeKey = db.prepare(
     'update api_keys set revoked_at_us = ? where id = ? and revoked_at_us is null',
@@ -74,11 +75,10 @@ export function openDirectory(db: DatabaseSync): Omit<KeyDirectory, 'noteKeyUse'
       inTransaction(db, () => addKey(teamId, key));
     },
     async rotateKey(oldKeyId, key, oldExpiresAtUs) {
-      inTransaction(db, () => {
-        const old = readKeyById.get(oldKeyId);
-        if (!old) throw new Error(`there is no key ${oldKeyId}`);
-        addKey(old['team_id'] as string, key);
-        replaceKey.run(oldExpiresAtUs, key.id, oldKeyId);
+      return inTransaction(db, () => {
+        if (replaceKey.run(oldExpiresAtUs, key.id, oldKeyId).changes !== 1) return false;
+        addKey(readKeyById.get(oldKeyId)?.['team_id'] as string, key);
+        return true;
       });
     },
     async revokeKey(keyId, nowUs) {

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync } from 'node:fs';
+import { existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { OperatorError } from '../../errors.ts';
+import { Failure, OperatorError, messageOf } from '../../errors.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { openReading, openWriting } from './connection.ts';
@@ -34,6 +34,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const reading = openReading(path);
     closers.push(() => reading.close());
 
+    const readSomething = reading.prepare('select no from teams limit 1');
+    const inode = statSync(path).ino;
+
     let starting: Promise<WriterClient> | null = null;
     const writer = (): Promise<WriterClient> =>
       (starting ??= startWriter(path, clock, onClockJump));
@@ -48,12 +51,18 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
         ? (writes) => running.append(writes)
         : async (writes) => (await writer()).append(writes),
       async ping() {
-        reading.prepare('select 1').get();
+        if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) {
+          throw new Failure('store_unavailable', { cause: `${path} was moved or replaced` });
+        }
+        readSomething.get();
         running?.ping();
       },
       async close() {
-        if (starting) await (await starting).close();
-        closeAll();
+        try {
+          if (starting) await (await starting).close();
+        } finally {
+          closeAll();
+        }
       },
     };
   } catch (error) {
@@ -63,6 +72,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 }
 
 function cannotOpen(path: string, error: unknown): OperatorError {
-  const reason = error instanceof Error ? error.message : String(error);
-  return new OperatorError(`Cannot open the database ${path}: ${reason}.`, { cause: error });
+  return new OperatorError(`Cannot open the database ${path}: ${messageOf(error)}.`, {
+    cause: error,
+  });
 }

@@ -1,10 +1,14 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { allTime, dimensions, emptyTally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidBytes } from '../../core/uuid.ts';
+import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import type { NamedTally } from '../../core/analytics.ts';
 import type { PageRequest, Payload, TraceReader } from '../store.ts';
 import { tallyColumns, tallyFromRow, traceColumns, traceFromRow } from './rows.ts';
+import { keyOf, seqOfKey, teamOfKey } from './trace-key.ts';
 
 const teamNo = '(select no from teams where id = ?)';
 
@@ -17,43 +21,43 @@ export function openReader(db: DatabaseSync): TraceReader {
   );
   const readTrace = db.prepare(`
     select ${traceColumns}, input, output from traces
-    where id = ? and key >> 40 = ${teamNo}`);
+    where id = ? and ${teamOfKey} = ${teamNo}`);
   const readTotal = withBigInts(
     db.prepare(`
     select ${tallyColumns} from rollups
     where team_no = ${teamNo} and dimension = ${dimensions.total} and day = ${allTime} and key = ''`),
-  );
-  const readGroups = withBigInts(
-    db.prepare(`
-    select key, ${tallyColumns} from rollups
-    where team_no = ${teamNo} and dimension = ? and day = ${allTime}
-    order by calls desc, key`),
   );
   const readDays = withBigInts(
     db.prepare(`
     select day, ${tallyColumns} from rollups
     where team_no = ${teamNo} and dimension = ${dimensions.total} and day between ? and ? and key = ''`),
   );
-
   const readRange = rangeStatements(db);
+  const groupStatements = statementPool(() =>
+    withBigInts(
+      db.prepare(`
+      select key, ${tallyColumns} from rollups
+      where team_no = ${teamNo} and dimension = ? and day = ${allTime}
+      order by calls desc, key`),
+    ),
+  );
 
-  /** Traces `fromSeq` down to `toSeq`, or fewer where their payloads fill a chunk before that. */
-  function readChunk(
-    teamId: string,
-    no: number,
-    fromSeq: number,
-    toSeq: number,
-    omit: ReadonlySet<Payload>,
-  ): Trace[] {
+  /** Traces from `fromSeq` down to `toSeq`, or fewer where their payloads fill a chunk before that. */
+  function readChunk(team: TeamPlace, fromSeq: number, toSeq: number, omit: PageRequest['omit']) {
     const traces: Trace[] = [];
     let chars = 0;
-    for (const row of readRange(omit).iterate(no, toSeq, no, fromSeq)) {
-      const trace = traceFromRow(row, teamId);
+    let seq = fromSeq + 1;
+    for (const row of readRange(omit).iterate(team.no, toSeq, team.no, fromSeq)) {
+      const trace = traceFromRow(row, team.id);
       traces.push(trace);
+      seq = row['seq'] as number;
       chars += payloadChars(trace);
       if (chars >= limits.pageChunkBytesMax) break;
     }
-    return traces;
+    if (traces.length === 0) {
+      throw new Failure('store_unavailable', { cause: `traces up to ${fromSeq} are missing` });
+    }
+    return { traces, nextSeq: seq - 1 };
   }
 
   /** The counter and the first chunk in one read transaction, so that they agree. */
@@ -61,31 +65,31 @@ export function openReader(db: DatabaseSync): TraceReader {
     begin.run();
     try {
       const counter = readCounter.get(teamId);
-      if (!counter) return { total: 0, no: 0, fromSeq: 0, toSeq: 1, first: [] };
-      const no = counter['team_no'] as number;
-      const firstSeq = counter['first_seq'] as number;
-      const lastSeq = counter['last_seq'] as number;
+      const team = { id: teamId, no: (counter?.['team_no'] ?? 0) as number };
+      const firstSeq = (counter?.['first_seq'] ?? 1) as number;
+      const lastSeq = (counter?.['last_seq'] ?? 0) as number;
+      const total = lastSeq - firstSeq + 1;
       const fromSeq = lastSeq - (page - 1) * limit;
       const toSeq = Math.max(firstSeq, fromSeq - limit + 1);
-      const first = fromSeq < toSeq ? [] : readChunk(teamId, no, fromSeq, toSeq, omit);
-      return { total: lastSeq - firstSeq + 1, no, fromSeq: fromSeq - first.length, toSeq, first };
+      const { traces, nextSeq } = fromSeq < toSeq ? nothing : readChunk(team, fromSeq, toSeq, omit);
+      return { total, team, first: traces, nextSeq, toSeq };
     } finally {
-      end.run();
+      if (db.isTransaction) end.run();
     }
   }
 
   return {
     async page(teamId, request) {
-      const { total, no, fromSeq, toSeq, first } = readFirstChunk(teamId, request);
+      const { total, team, first, nextSeq, toSeq } = readFirstChunk(teamId, request);
       // Traces never change, so the later chunks need no transaction, and a slow reader holds nothing open.
       async function* rest() {
-        for (let seq = fromSeq; seq >= toSeq;) {
-          const chunk = readChunk(teamId, no, seq, toSeq, request.omit);
-          seq -= chunk.length;
-          yield chunk;
+        for (let seq = nextSeq; seq >= toSeq;) {
+          const chunk = readChunk(team, seq, toSeq, request.omit);
+          seq = chunk.nextSeq;
+          yield chunk.traces;
         }
       }
-      return { total, first, rest: fromSeq < toSeq ? null : rest() };
+      return { total, first, rest: nextSeq < toSeq ? null : rest() };
     },
 
     async trace(teamId, id) {
@@ -98,10 +102,19 @@ export function openReader(db: DatabaseSync): TraceReader {
       return row ? tallyFromRow(row) : emptyTally;
     },
 
-    async groups(teamId, dimension) {
-      return readGroups
-        .all(teamId, dimensions[dimension])
-        .map((row) => ({ key: row['key'] as string, tally: tallyFromRow(row) }));
+    async groups(teamId, dimension, take) {
+      await groupStatements.use(async (statement) => {
+        let chunk: NamedTally[] = [];
+        for (const row of statement.iterate(teamId, dimensions[dimension])) {
+          chunk.push({ key: row['key'] as string, tally: tallyFromRow(row) });
+          if (chunk.length < limits.groupChunkRows) continue;
+          take(chunk);
+          chunk = [];
+          // A hundred thousand names must not keep everybody else waiting.
+          await nextTurn();
+        }
+        if (chunk.length > 0) take(chunk);
+      });
     },
 
     async days(teamId, { firstDay, lastDay }) {
@@ -112,20 +125,42 @@ export function openReader(db: DatabaseSync): TraceReader {
   };
 }
 
+interface TeamPlace {
+  id: string;
+  no: number;
+}
+
+/** An empty page: there is nothing before it and nothing after it. */
+const nothing = { traces: [], nextSeq: -1 };
+
 /** One statement for each set of omitted payloads: what is not asked for is not read from the disk. */
 function rangeStatements(db: DatabaseSync): (omit: ReadonlySet<Payload>) => StatementSync {
   const prepared = new Map<string, StatementSync>();
   return (omit) => {
     const payloads = (['input', 'output'] as const).filter((name) => !omit.has(name));
-    const columns = [traceColumns, ...payloads].join(', ');
+    const columns = [`${seqOfKey} as seq`, traceColumns, ...payloads].join(', ');
     let statement = prepared.get(columns);
     if (!statement) {
       statement = db.prepare(`
-        select ${columns} from traces
-        where key between (? << 40) | ? and (? << 40) | ? order by key desc`);
+        select ${columns} from traces where key between ${keyOf} and ${keyOf} order by key desc`);
       prepared.set(columns, statement);
     }
     return statement;
+  };
+}
+
+/** Statements for walks that pause: two walks at a time need two statements. */
+function statementPool(prepare: () => StatementSync) {
+  const idle: StatementSync[] = [];
+  return {
+    async use(work: (statement: StatementSync) => Promise<void>): Promise<void> {
+      const statement = idle.pop() ?? prepare();
+      try {
+        await work(statement);
+      } finally {
+        idle.push(statement);
+      }
+    },
   };
 }
 

@@ -3,11 +3,12 @@ import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidText } from '../../core/uuid.ts';
 import { decodePayload } from '../payload.ts';
+import { zstdBits } from './trace-key.ts';
 
 /** SQLite's rows as our own types. The casts here are what `strict` tables promise; they stand nowhere else. */
 export type Row = Record<string, SQLOutputValue>;
 
-export const traceColumns = `key, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
+export const traceColumns = `id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
   cost_usd, feature_name, user_identifier, zstd_mask, error_message`;
 
 export function traceFromRow(row: Row, teamId: string): Trace {
@@ -17,9 +18,9 @@ export function traceFromRow(row: Row, teamId: string): Trace {
     teamId,
     createdAtUs: row['created_at_us'] as number,
     model: row['model'] as string,
-    input: payload(row['input'], (mask & 1) !== 0),
-    output: payload(row['output'], (mask & 2) !== 0),
-    errorMessage: payload(row['error_message'], (mask & 4) !== 0),
+    input: payload(row['input'], (mask & zstdBits.input) !== 0),
+    output: payload(row['output'], (mask & zstdBits.output) !== 0),
+    errorMessage: payload(row['error_message'], (mask & zstdBits.errorMessage) !== 0),
     promptTokens: row['prompt_tokens'] as number | null,
     completionTokens: row['completion_tokens'] as number | null,
     latencyMs: row['latency_ms'] as number | null,

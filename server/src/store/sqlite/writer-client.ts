@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { ClockSource } from '../../core/clock.ts';
-import { Failure } from '../../errors.ts';
+import { Failure, messageOf } from '../../errors.ts';
+import { limits } from '../../limits.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import type { KeyUse } from './writer.ts';
@@ -14,6 +15,7 @@ export interface WriterClient {
 }
 
 interface Waiting {
+  sinceMs: number;
   writes: readonly TraceWrite[];
   settle(outcomes: readonly WriteOutcome[]): void;
 }
@@ -46,16 +48,26 @@ export async function startWriter(
     brokenBy = message.brokenBy;
   });
   worker.on('error', (error) => {
-    endedBy = error instanceof Error ? error.message : String(error);
+    endedBy = messageOf(error);
     ready.reject(error);
   });
   worker.on('exit', () => {
     endedBy ??= 'the writer has stopped';
+    ready.reject(new Error(endedBy));
     for (const { writes, settle } of waiting.values()) settle(refuseAll(writes, endedBy));
     waiting.clear();
     ended.resolve();
   });
   await ready.promise;
+
+  /** The oldest write is the first of the map. */
+  const stalledBy = (): string | null => {
+    const [oldest] = waiting.values();
+    const ageMs = oldest === undefined ? 0 : performance.now() - oldest.sinceMs;
+    return ageMs > limits.writerStallMsMax
+      ? `a write has waited for ${Math.round(ageMs)} ms`
+      : null;
+  };
 
   const send = (message: ToWriter): void => worker.postMessage(message);
 
@@ -64,7 +76,7 @@ export async function startWriter(
       if (endedBy !== null) return Promise.resolve(refuseAll(writes, endedBy));
       const ticket = nextTicket++;
       const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
-      waiting.set(ticket, { writes, settle: resolve });
+      waiting.set(ticket, { sinceMs: performance.now(), writes, settle: resolve });
       send({ kind: 'append', ticket, writes });
       return promise;
     },
@@ -72,7 +84,7 @@ export async function startWriter(
       if (endedBy === null) send({ kind: 'keyUse', use });
     },
     ping() {
-      const cause = endedBy ?? brokenBy;
+      const cause = endedBy ?? brokenBy ?? stalledBy();
       if (cause !== null) throw new Failure('store_unavailable', { cause });
     },
     async close() {

@@ -5,11 +5,13 @@ import { RollupBatch } from '../../core/rollup.ts';
 import type { RollupDelta } from '../../core/rollup.ts';
 import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
 import { uuidBytes, uuidV7 } from '../../core/uuid.ts';
+import { messageOf } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { encodePayload } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
 import { inTransaction } from './connection.ts';
 import { faultOf } from './sqlite-errors.ts';
+import { keyOf, zstdBits } from './trace-key.ts';
 
 export interface KeyUse {
   keyId: string;
@@ -24,7 +26,7 @@ export interface Commit {
 }
 
 export interface Writer {
-  /** One transaction for all writes. Where one of them is refused, each gets a transaction of its own. */
+  /** One transaction for all writes. Where one of them is refused, smaller ones without it. */
   commit(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit;
 }
 
@@ -39,10 +41,10 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       return { ...inTransaction(db, () => apply(writes, keyUses)), brokenBy };
     } catch (error) {
       const fault = faultOf(error);
-      const reason = reasonOf(error);
+      const reason = messageOf(error);
       if (fault.isFatal) brokenBy = reason;
       if (fault.isOfStore || writes.length <= 1) return refuseAll(writes, fault.code, reason);
-      return commitOneByOne(writes);
+      return commitInHalves(writes);
     }
   }
 
@@ -54,12 +56,14 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
     };
   }
 
-  /** A write that the store refuses is retried alone, so that it never fails another caller. */
-  function commitOneByOne(writes: readonly TraceWrite[]): Commit {
-    const commits = writes.map((write) => commit([write], []));
+  /** Halves find the write that the store refuses in a few steps, so that it never fails another caller. */
+  function commitInHalves(writes: readonly TraceWrite[]): Commit {
+    const middle = writes.length >> 1;
+    const left = commit(writes.slice(0, middle), []);
+    const right = commit(writes.slice(middle), []);
     return {
-      outcomes: commits.flatMap(({ outcomes }) => outcomes),
-      clockJumps: commits.flatMap(({ clockJumps }) => clockJumps),
+      outcomes: [...left.outcomes, ...right.outcomes],
+      clockJumps: [...left.clockJumps, ...right.clockJumps],
       brokenBy,
     };
   }
@@ -135,7 +139,9 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       draft.costUsd,
       draft.featureName,
       draft.userIdentifier,
-      (input?.isZstd ? 1 : 0) | (output?.isZstd ? 2 : 0) | (error?.isZstd ? 4 : 0),
+      (input?.isZstd ? zstdBits.input : 0) |
+        (output?.isZstd ? zstdBits.output : 0) |
+        (error?.isZstd ? zstdBits.errorMessage : 0),
       error?.bytes ?? null,
       input?.bytes ?? null,
       output?.bytes ?? null,
@@ -183,7 +189,7 @@ interface TeamLedger {
 }
 
 function prepareAll(db: DatabaseSync) {
-  return {
+  const statements = {
     readCounter: db.prepare(`
       select t.no, coalesce(c.last_seq, 0) as last_seq, coalesce(c.last_created_at_us, 0) as last_created_at_us
       from teams t left join team_counters c on c.team_no = t.no where t.id = ?`),
@@ -193,7 +199,7 @@ function prepareAll(db: DatabaseSync) {
     insertTrace: db.prepare(`
       insert into traces (key, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
         cost_usd, feature_name, user_identifier, zstd_mask, error_message, input, output)
-      values ((? << 40) | ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
+      values (${keyOf}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
     addRollup: db.prepare(`
       insert into rollups (team_no, dimension, day, key, calls, errors, latency_sum, latency_count,
         prompt_tokens, completion_tokens, cost_micros, cost_picos)
@@ -211,9 +217,7 @@ function prepareAll(db: DatabaseSync) {
       insert into key_uses (key_id, last_used_at_us) values (?, ?)
       on conflict do update set last_used_at_us = max(last_used_at_us, excluded.last_used_at_us)`),
   };
-}
-
-/** For the log. SQLite's messages name tables and columns, never values. */
-function reasonOf(error: unknown): string {
-  return error instanceof Error ? error.message : String(error);
+  // It reports the key of the new row, which may pass 2^53.
+  statements.insertTrace.setReadBigInts(true);
+  return statements;
 }

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { draftTrace } from '../../src/core/trace.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
+import { startWriter } from '../../src/store/sqlite/writer-client.ts';
+import type { Store, TraceWrite } from '../../src/store/store.ts';
+import { verifyTeam } from '../../src/store/verify.ts';
+import { startTestService, temporaryFolder } from '../support/service.ts';
+
+const system = { kind: 'system' } as const;
+
+async function withStore(work: (store: Store, path: string) => Promise<void>): Promise<void> {
+  const folder = temporaryFolder();
+  const path = join(folder.path, 'a.db');
+  const store = await openSqliteStore({ path, clock: system, role: 'server' });
+  try {
+    await work(store, path);
+  } finally {
+    await store.close();
+    folder.remove();
+  }
+}
+
+test('a team with a number past 8,192 is read like any other, though its keys pass 2^53', () =>
+  withStore(async (store, path) => {
+    const beside = new DatabaseSync(path);
+    beside.exec(
+      "insert into teams (no, id, name, created_at_us) values (8388607, 'far', 'far', 1)",
+    );
+    beside.close();
+    const drafts = [draftTrace({ model: 'a' }), draftTrace({ model: 'b' })];
+    const [outcome] = await store.append([{ teamId: 'far', drafts }]);
+    assert.equal(outcome?.kind, 'stored');
+    const { first, total } = await store.page('far', { page: 1, limit: 20, omit: new Set() });
+    assert.deepEqual([total, first.map(({ model }) => model)], [2, ['b', 'a']]);
+    assert.equal((await store.trace('far', first[0]?.id ?? ''))?.model, 'b');
+    assert.deepEqual((await verifyTeam(store, 'far')).differences, []);
+    assert.deepEqual(await store.checkStorage(), []);
+  }));
+
+test('every append is settled when the writer dies, and none after it', async () => {
+  const folder = temporaryFolder();
+  const path = join(folder.path, 'a.db');
+  const store = await openSqliteStore({ path, clock: system, role: 'server' });
+  const { team } = await store.ensureTeam('t', 1);
+  const writer = await startWriter(path, system, () => {});
+  const write: TraceWrite = { teamId: team.id, drafts: [draftTrace({ model: 'm' })] };
+  const before = writer.append([write]);
+  // No caller can send this: it is the stand-in for a mistake of ours that ends the thread.
+  const deadly = writer.append([{ teamId: team.id, drafts: null } as unknown as TraceWrite]);
+  const behind = writer.append([write]);
+  const kinds = (await Promise.all([before, deadly, behind])).map(([outcome]) => outcome?.kind);
+  assert.deepEqual(kinds.slice(1), ['refused', 'refused']);
+  const [late] = await writer.append([write]);
+  assert.deepEqual(
+    [late?.kind, late?.kind === 'refused' && late.code],
+    ['refused', 'store_unavailable'],
+  );
+  assert.throws(() => writer.ping(), /does not answer/);
+  await writer.close();
+  const { total } = await store.page(team.id, { page: 1, limit: 1, omit: new Set() });
+  assert.equal(total, kinds.filter((kind) => kind === 'stored').length);
+  await store.close();
+  folder.remove();
+});
+
+test('a gap in the sequence is answered with 503, and the service goes on', async () => {
+  const service = await startTestService();
+  try {
+    const { key } = await service.keyFor();
+    for (let i = 0; i < 5; i++) {
+      await service.call(key, 'POST', '/traces', { model: 'm', input: 'x'.repeat(700_000) });
+    }
+    const beside = new DatabaseSync(service.databasePath);
+    beside.exec('delete from traces where key & 0xffffffffff = 1');
+    beside.close();
+    const one = await service.call(key, 'GET', '/traces?limit=1&page=5');
+    assert.deepEqual([one.status, one.json.code], [503, 'store_unavailable']);
+    // A streamed page breaks off: half an answer must not look like a whole one.
+    await assert.rejects(service.call(key, 'GET', '/traces?limit=100'));
+    assert.equal((await service.call(key, 'GET', '/readyz')).status, 200);
+  } finally {
+    await service.stop();
+  }
+});
+
+test('/readyz fails when the file was moved away', async () => {
+  const service = await startTestService();
+  try {
+    const { renameSync } = await import('node:fs');
+    assert.equal((await service.call(null, 'GET', '/readyz')).status, 200);
+    renameSync(service.databasePath, `${service.databasePath}.away`);
+    assert.equal((await service.call(null, 'GET', '/readyz')).status, 503);
+    renameSync(`${service.databasePath}.away`, service.databasePath);
+    assert.equal((await service.call(null, 'GET', '/readyz')).status, 200);
+  } finally {
+    await service.stop();
+  }
+});
+
+test('the writing connection is in WAL mode and syncs at each commit', () =>
+  withStore(async (_store, path) => {
+    const { openWriting } = await import('../../src/store/sqlite/connection.ts');
+    using db = openWriting(path);
+    assert.equal(db.prepare('pragma journal_mode').get()?.['journal_mode'], 'wal');
+    assert.equal(db.prepare('pragma synchronous').get()?.['synchronous'], 2);
+    assert.ok(statSync(path).size > 0);
+  }));
