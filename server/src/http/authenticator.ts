@@ -71,7 +71,7 @@ const envKeyId = 'environment';
 
 function keyOf(header: string | undefined): string {
   if (header === undefined) return fail('key_missing');
-  const key = /^bearer ([\x21-\x7e]+)$/i.exec(header)?.[1];
+  const key = /^bearer {1,8}([\x21-\x7e]+)$/i.exec(header)?.[1];
   return key ?? fail('key_missing');
 }
 

@@ -26,7 +26,7 @@ export function answerBrokenRequest(
   }
   // Garbage behind a request that is still being answered: its answer goes out, and is the last one.
   const pending = Reflect.get(socket, '_httpMessage') as ServerResponse | null | undefined;
-  if (pending) {
+  if (pending?.req.complete) {
     pending.once('close', () => socket.destroySoon());
     return;
   }

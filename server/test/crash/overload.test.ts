@@ -102,7 +102,7 @@ test('a hundred slow uploads of the largest size are refused past the budget, an
       await sleep(1000);
       for (const socket of sockets) socket.destroy();
       assert.equal(refused, 100 - fits, `round ${round}`);
-      await sleep(200);
+      await sleep(1500);
     }
     const body = JSON.stringify({ model: 'm', input: 'x'.repeat(4 * 1024 * 1024) });
     assert.equal((await postRaw(server.url, team?.key ?? '', body, agent)).status, 201);
