@@ -37,16 +37,21 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const readSomething = reading.prepare('select no from teams limit 1');
     const inode = statSync(path).ino;
 
+    const methods = {
+      ...translateFaults(openReader(reading)),
+      ...translateFaults(openDirectory(db)),
+      ...translateFaults(openAuditor(path)),
+    };
+
+    // Last of all, so that nothing can fail any more while its thread runs.
     let starting: Promise<WriterClient> | null = null;
     const writer = (): Promise<WriterClient> =>
       (starting ??= startWriter(path, clock, onClockJump));
     const running = role === 'server' ? await writer() : null;
 
     return {
-      ...translateFaults(openReader(reading)),
-      ...translateFaults(openDirectory(db)),
+      ...methods,
       noteKeyUse: (keyId, atUs) => running?.noteKeyUse({ keyId, atUs }),
-      ...translateFaults(openAuditor(path)),
       append: running
         ? (writes) => running.append(writes)
         : async (writes) => (await writer()).append(writes),
