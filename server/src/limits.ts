@@ -48,6 +48,7 @@ export const limits = Object.freeze({
   writerStallMsMax: 10_000,
   stopNoticeMs: 500,
   stopSweepMs: 25,
+  stopGraceMs: 5_000,
   stopTimeoutMs: 20_000,
 
   // Keys and sign-in.

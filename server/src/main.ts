@@ -99,8 +99,11 @@ export async function startService(
 /** Requests in flight finish; a connection that has its answer is closed at once, though its client would keep it. */
 async function closeApp(app: App): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), limits.stopSweepMs);
+  // A request that is never sent to its end must not hold up the stop: Node counts no timeouts any more by now.
+  const patience = setTimeout(() => app.server.closeAllConnections(), limits.stopGraceMs);
   await app.close();
   clearInterval(sweep);
+  clearTimeout(patience);
 }
 
 /** JSON lines with the level as a word. */

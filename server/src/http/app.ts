@@ -13,7 +13,8 @@ import { openAuthenticator } from './authenticator.ts';
 import type { EnvKey } from './authenticator.ts';
 import { openBodyBudget } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
-import { openLimiter } from './limiter.ts';
+import { refuseAmbiguousFraming } from './framing.ts';
+import { limitByAddress, limitByKey } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
@@ -73,9 +74,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   app.addHook('onRequest', async (request, reply) => {
     setCommonHeaders(request, reply);
     if (isStopping()) reply.header('connection', 'close');
-    if (request.headers.host === undefined && request.raw.httpVersion === '1.1') {
-      fail('malformed_request', { say: 'The header "Host" is missing.' });
-    }
+    refuseAmbiguousFraming(request.raw);
     // Before the body is read: a stranger must not make us parse megabytes for a path that does not exist.
     if (request.is404) refusePath(methods.allowedAt(request.url));
   });
@@ -107,11 +106,11 @@ function openGate(app: App, options: AppOptions): Gate {
   const { store, clock, envKey, authFailuresPerMinuteMax, keyRequestsPerMinuteMax } = options;
   return {
     authenticator: openAuthenticator(store, clock, envKey),
-    failedAttempts: openLimiter(app, authFailuresPerMinuteMax),
+    failedAttempts: limitByAddress(app, authFailuresPerMinuteMax),
     keyRequests:
       keyRequestsPerMinuteMax === null
         ? null
-        : openLimiter(app, keyRequestsPerMinuteMax, (request) => callerOf(request).keyId),
+        : limitByKey(app, keyRequestsPerMinuteMax, (request) => callerOf(request).keyId),
   };
 }
 

@@ -5,21 +5,40 @@ import type { App } from './route.ts';
 export type Limiter = (request: FastifyRequest) => Promise<LimitState>;
 export type LimitState = { isExceeded: false } | { isExceeded: true; retryAfterS: number };
 
-/** By address (IPv6 by its /64 network), or by what `keyOf` tells. Needs @fastify/rate-limit on the app. */
-export function openLimiter(
+/** Counts by address, IPv6 by its /64 network. Needs @fastify/rate-limit on the app. */
+export function limitByAddress(app: App, perMinuteMax: number): Limiter {
+  const count = app.createRateLimit({ max: perMinuteMax, timeWindow: '1 minute' });
+  return async (request) => stateOf(await count(withPlainAddress(request)));
+}
+
+/** Counts by what `keyOf` tells. */
+export function limitByKey(
   app: App,
   perMinuteMax: number,
-  keyOf?: (request: FastifyRequest) => string,
+  keyOf: (request: FastifyRequest) => string,
 ): Limiter {
   const count = app.createRateLimit({
     max: perMinuteMax,
     timeWindow: '1 minute',
-    ...(keyOf ? { keyGenerator: keyOf } : {}),
+    keyGenerator: keyOf,
   });
-  return async (request) => {
-    const state = await count(request);
-    return !state.isAllowed && state.isExceeded
-      ? { isExceeded: true, retryAfterS: Math.max(1, state.ttlInSeconds) }
-      : { isExceeded: false };
-  };
+  return async (request) => stateOf(await count(request));
+}
+
+type Count = Awaited<ReturnType<ReturnType<App['createRateLimit']>>>;
+
+function stateOf(count: Count): LimitState {
+  return !count.isAllowed && count.isExceeded
+    ? { isExceeded: true, retryAfterS: Math.max(1, count.ttlInSeconds) }
+    : { isExceeded: false };
+}
+
+/** What the counter looks at. Some proxies write the port behind the address, and a caller that has gone has none at all. */
+function withPlainAddress({ ip, routeOptions }: FastifyRequest): FastifyRequest {
+  const gone = ip as string | undefined;
+  return { ip: withoutPort(gone ?? 'gone'), routeOptions } as FastifyRequest;
+}
+
+function withoutPort(text: string): string {
+  return /^\[(.+)\](?::\d+)?$/.exec(text)?.[1] ?? /^([\d.]+):\d+$/.exec(text)?.[1] ?? text;
 }

@@ -14,7 +14,8 @@ export function watchRoutes(app: FastifyInstance): MethodTable {
   });
   return {
     allowedAt(url) {
-      const path = url.split('?', 1)[0] ?? '';
+      // A proxy's form of a target names the scheme and the host first.
+      const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] ?? '';
       const allowed = [...methodsByPath].filter(([pattern]) => matches(pattern, path));
       return [...new Set(allowed.flatMap(([, methods]) => [...methods]))].sort();
     },

@@ -140,6 +140,17 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
+test('a request that is never sent to its end does not hold up the stop', async (t) => {
+  const { server, key } = await setStage(t);
+  const half = slowPost(server.url, key);
+  await sleep(100);
+  const startMs = performance.now();
+  assert.equal(await server.end('SIGTERM'), 0);
+  const ms = performance.now() - startMs;
+  assert.ok(ms > 3000 && ms < 10_000, `it took ${Math.round(ms)} ms`);
+  await assert.rejects(half.finish());
+});
+
 test('an acknowledged trace survives kill -9 under 32 clients', async (t) => {
   const stage = await setStage(t);
   const { server, key, tool } = stage;

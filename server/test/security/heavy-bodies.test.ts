@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { bearer, send } from '../http/helpers.ts';
+import { startTestService } from '../support/service.ts';
+import type { Answer, KeyHolder, TestService } from '../support/service.ts';
+import { assertBooks, assertServes, totalOf, within } from './helpers.ts';
+
+const answerMsMax = 5_000;
+let service: TestService;
+let team: KeyHolder;
+
+before(async () => {
+  service = await startTestService();
+  team = await service.keyFor();
+});
+after(() => service.stop());
+
+function post(text: string): Promise<Answer> {
+  return within(answerMsMax, text.slice(0, 60), () =>
+    service.call(team.key, 'POST', '/traces', text),
+  );
+}
+
+const deep = (open: string, close: string, depth: number): string =>
+  `${open.repeat(depth)}0${close.repeat(depth)}`;
+const deepArray = deep('[', ']', 100_000);
+const deepObject = deep('{"a":', '}', 100_000);
+const manyKeys = (count: number, name: (i: number) => string): string =>
+  Array.from({ length: count }, (_, i) => `"${name(i)}":${i}`).join();
+const digits = (count: number): string => '9'.repeat(count);
+const tiny = `0.${'0'.repeat(399)}1`;
+const knownFields = (
+  'model input output prompt_tokens completion_tokens latency_ms cost_usd status error_message ' +
+  'feature_name user_identifier'
+).split(' ');
+
+/** Bodies that cost more than they should, and the status that answers each. */
+const heavy: Readonly<Record<string, [status: number, text: () => string]>> = {
+  'arrays 100,000 deep in an unknown field': [201, () => `{"model":"m","x":${deepArray}}`],
+  'objects 100,000 deep in an unknown field': [201, () => `{"model":"m","x":${deepObject}}`],
+  'arrays 2,000,000 deep': [201, () => `{"model":"m","x":${deep('[', ']', 2_000_000)}}`],
+  'arrays 100,000 deep as the body': [422, () => deepArray],
+  'objects 100,000 deep as the body': [422, () => deepObject],
+  'arrays that never close': [400, () => '['.repeat(4_000_000)],
+  'objects that never close': [400, () => '{"a":'.repeat(800_000)],
+  'arrays 100,000 deep in __proto__': [201, () => `{"model":"m","__proto__":${deepArray}}`],
+  'a key name of 4 MB': [201, () => `{"model":"m","${'k'.repeat(4 * 1024 * 1024)}":1}`],
+  'a key name of 4 MB of escapes': [201, () => `{"model":"m","${'\\u0000'.repeat(699_050)}":1}`],
+  '200,000 keys in one object': [201, () => `{${manyKeys(200_000, (i) => `k${i}`)},"model":"m"}`],
+  '200,000 keys that are numbers': [
+    201,
+    () => `{${manyKeys(200_000, (i) => `${(i * 7919) % 4_294_967}`)},"model":"m"}`,
+  ],
+  'one key 200,000 times': [201, () => `{${manyKeys(200_000, () => 'model')},"model":"m"}`],
+  'one key 200,000 times, the last one bad': [
+    422,
+    () => `{"model":"m",${manyKeys(200_000, () => 'model')}}`,
+  ],
+  'a number of 4,000,000 digits': [201, () => `{"model":"m","x":${digits(4_000_000)}}`],
+  'a cost of 4,000,000 digits': [422, () => `{"model":"m","cost_usd":${digits(4_000_000)}}`],
+  'a cost of 4,000,000 decimals': [
+    201,
+    () => `{"model":"m","cost_usd":0.${'0'.repeat(4_000_000)}1}`,
+  ],
+  'a model of 4 MB': [422, () => `{"model":"${'m'.repeat(4 * 1024 * 1024)}"}`],
+  'a status of 4 MB': [422, () => `{"model":"m","status":"${'s'.repeat(4 * 1024 * 1024)}"}`],
+  '4 MB of spaces': [201, () => `{"model":"m"${' '.repeat(4 * 1024 * 1024)}}`],
+};
+
+describe('a body that costs much gets a clear answer soon, and the service goes on', () => {
+  for (const [what, [status, text]] of Object.entries(heavy)) {
+    test(`${what}: ${status}`, async () => {
+      const before = await totalOf(service, team);
+      const answer = await post(text());
+      assert.equal(answer.status, status, answer.text.slice(0, 300));
+      assert.ok(answer.text.length < 2_000, 'the answer is short');
+      assert.equal(await totalOf(service, team), before + (status === 201 ? 1 : 0));
+      await assertServes(service, team);
+    });
+  }
+  for (const field of knownFields) {
+    test(`arrays and objects 100,000 deep in ${field}: 422`, async () => {
+      for (const value of [deepArray, deepObject]) {
+        const rest = field === 'model' ? '' : '"model":"m",';
+        const answer = await post(`{${rest}"${field}":${value}}`);
+        assert.equal(answer.status, 422);
+        assert.deepEqual(
+          answer.json.errors.map((error: { field: string }) => error.field),
+          [field],
+        );
+      }
+      await assertServes(service, team);
+    });
+  }
+});
+
+test('numbers beyond every range are refused, and numbers below all precision are zero', async () => {
+  for (const field of ['prompt_tokens', 'completion_tokens', 'latency_ms', 'cost_usd']) {
+    for (const huge of ['1e999', '-1e999', digits(309), `-${digits(309)}`, `${digits(400)}.5`]) {
+      const answer = await post(`{"model":"m","${field}":${huge}}`);
+      assert.equal(answer.status, 422, `${field} ${huge.slice(0, 20)}`);
+      assert.ok(!answer.text.includes('999'), 'the value is not repeated');
+    }
+    for (const small of [tiny, '1e-999', '0e999999999', `0.${'0'.repeat(5000)}`]) {
+      const answer = await post(`{"model":"m","${field}":${small}}`);
+      assert.deepEqual([answer.status, answer.json[field]], [201, 0], small.slice(0, 20));
+    }
+  }
+  await assertServes(service, team);
+});
+
+test('a query of thousands of keys, or of one key again and again, is answered soon', async () => {
+  const queries: [query: string, status: number][] = [
+    [Array.from({ length: 1500 }, (_, i) => `k${i}=1`).join('&'), 200],
+    ['x=1&'.repeat(3000), 200],
+    ['page=1&'.repeat(2000), 422],
+    ['page=2&limit=1&page=1', 422],
+    ['page[]=2&page[0]=2&PAGE=2', 200],
+    ['&'.repeat(12_000), 200],
+    ['%'.repeat(12_000), 200],
+    ['='.repeat(12_000), 200],
+    [`page=${digits(12_000)}`, 422],
+    [`omit=${'input,'.repeat(2000)}`, 422],
+  ];
+  for (const [query, status] of queries) {
+    const answer = await within(answerMsMax, query.slice(0, 20), () =>
+      send(service.url, {
+        path: `/traces?${query}`,
+        headers: bearer(team.key),
+      }),
+    );
+    assert.equal(answer.status, status, query.slice(0, 40));
+    if (status === 200) assert.equal(answer.json.page, 1);
+  }
+  await assertServes(service, team);
+});
+
+test('after all of this the books are right', async () => {
+  await assertBooks(service, [[team, await totalOf(service, team)]]);
+});
