@@ -25,6 +25,8 @@ export const limits = Object.freeze({
   // What may wait for the disk. Past either bound a write is answered 503.
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
+  // Writes that go to the writer's thread as one message.
+  chunkWritesMax: 8,
   // What one transaction may hold, so that no caller waits behind an endless commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,

@@ -71,14 +71,18 @@ export async function buildApp(options: AppOptions): Promise<App> {
   app.setErrorHandler((error, request, reply) => sendProblem(request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
   app.decorateRequest('caller', null);
-  app.addHook('onRequest', async (request, reply) => {
+  app.addHook('onRequest', (request, reply, done) => {
     setCommonHeaders(request, reply);
     if (isStopping()) reply.header('connection', 'close');
     refuseAmbiguousFraming(request.raw);
     // Before the body is read: a stranger must not make us parse megabytes for a path that does not exist.
     if (request.is404) refusePath(methods.allowedAt(request.url));
+    done();
   });
-  app.addHook('onResponse', async (request, reply) => logRequest(request, reply));
+  app.addHook('onResponse', (request, reply, done) => {
+    logRequest(request, reply);
+    done();
+  });
   // Other expectations than 100-continue have no meaning here, and may be ignored.
   app.server.on('checkExpectation', (request, response) =>
     app.server.emit('request', request, response),

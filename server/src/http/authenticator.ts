@@ -20,8 +20,8 @@ export interface EnvKey {
 }
 
 export interface Authenticator {
-  /** Tells who holds the key of this header, or fails with 401 or 403. */
-  authenticate(header: string | undefined, permission: Permission): Promise<Caller>;
+  /** Tells who holds the key of this header, or fails with 401 or 403. A key that was seen just now needs no promise. */
+  authenticate(header: string | undefined, permission: Permission): Caller | Promise<Caller>;
 }
 
 export function openAuthenticator(
@@ -47,23 +47,29 @@ export function openAuthenticator(
   }
 
   return {
-    async authenticate(header, permission) {
-      const nowUs = clock();
-      let caller = cache.get(header);
-      if (!caller) {
-        caller = await lookUp(header);
-        cache.set(header, caller);
-      }
-      if (caller.expiresAtUs !== null && caller.expiresAtUs <= nowUs) return fail('key_expired');
-      if (!allows(caller.scope, permission)) {
-        return fail('scope_missing', {
-          say: `This API key has the scope "${caller.scope}"; this request needs "${permission}" or "full".`,
-        });
-      }
-      if (caller.keyId !== envKeyId) noteUse(caller.keyId, nowUs);
-      return caller;
+    authenticate(header, permission) {
+      const known = cache.get(header);
+      return known ? admit(known, permission) : meet(header, permission);
     },
   };
+
+  async function meet(header: string | undefined, permission: Permission): Promise<Caller> {
+    const caller = await lookUp(header);
+    cache.set(header, caller);
+    return admit(caller, permission);
+  }
+
+  function admit(caller: Caller, permission: Permission): Caller {
+    const nowUs = clock();
+    if (caller.expiresAtUs !== null && caller.expiresAtUs <= nowUs) return fail('key_expired');
+    if (!allows(caller.scope, permission)) {
+      return fail('scope_missing', {
+        say: `This API key has the scope "${caller.scope}"; this request needs "${permission}" or "full".`,
+      });
+    }
+    if (caller.keyId !== envKeyId) noteUse(caller.keyId, nowUs);
+    return caller;
+  }
 }
 
 /** What stands in the log for the key of the environment. */

@@ -7,7 +7,7 @@ import { fail } from '../errors.ts';
  */
 export function openBodyBudget(budgetBytes: number, bodyBytesMax: number) {
   let inFlightBytes = 0;
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const bytes = announcedBytes(request, bodyBytesMax);
     if (inFlightBytes + bytes > budgetBytes) {
       // The body that is still coming is not wanted.
@@ -16,6 +16,7 @@ export function openBodyBudget(budgetBytes: number, bodyBytesMax: number) {
     inFlightBytes += bytes;
     // 'close' comes after every answer, and also when the caller goes away.
     reply.raw.once('close', () => (inFlightBytes -= bytes));
+    done();
   };
 }
 

@@ -10,8 +10,10 @@ export function setCommonHeaders(request: FastifyRequest, reply: FastifyReply): 
 /** One line a request, with nothing in it that the caller wrote. Success is not news: it would drown what is. */
 export function logRequest(request: FastifyRequest, reply: FastifyReply): void {
   const level = reply.statusCode >= 400 ? 'info' : 'debug';
+  if (level === 'debug' && request.log.level !== 'debug') return;
   request.log[level](
     {
+      request_id: request.id,
       method: request.method,
       route: request.routeOptions.url ?? null,
       status: reply.statusCode,

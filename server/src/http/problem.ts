@@ -38,7 +38,10 @@ export function sendProblem(
   const failure = failureOf(error);
   const problem = problemOf(failure, request.id);
   if (problem.status >= 500) {
-    request.log.error({ code: failure.code, reason: traceOf(failure) }, 'request failed');
+    request.log.error(
+      { request_id: request.id, code: failure.code, reason: traceOf(failure) },
+      'request failed',
+    );
   }
   const { details, code } = failure;
   const retryAfterS = details.retryAfterS ?? errorTable[code].retryAfterS;

@@ -19,7 +19,9 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
   const nextRequestId = requestIds();
   return {
     loggerInstance: logger,
-    logController: new QuietLog({ disableRequestLogging: true, requestIdLogLabel: 'request_id' }),
+    logController: new QuietLog({ disableRequestLogging: true }),
+    // One logger for all: a child for each request costs more than its few lines, which name the request themselves.
+    childLoggerFactory: (parent: FastifyBaseLogger) => parent,
     genReqId: nextRequestId,
     trustProxy,
     bodyLimit: bodyBytesMax,
@@ -63,7 +65,10 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
 class QuietLog extends LogController {
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest): void {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    request.log.error({ reason: error.stack ?? error.message }, 'a reply broke off');
+    request.log.error(
+      { request_id: request.id, reason: error.stack ?? error.message },
+      'a reply broke off',
+    );
   }
 }
 

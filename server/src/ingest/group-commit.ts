@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../store/store.ts';
 
 /**
- * Many callers, few transactions. What arrives in one turn of the event loop goes to the store as one chunk, at once;
+ * Many callers, few transactions. What arrives goes to the store in small chunks, at the latest with the turn of the event loop;
  * the store commits together all that waits for it. Nothing here holds a write back, and every promise is settled.
  */
 export interface GroupCommit {
@@ -36,10 +36,15 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
   function admit(caller: Caller): void {
     rowsWaiting += caller.write.drafts.length;
     bytesWaiting += caller.bytes;
-    if (gathering.push(caller) === 1) setImmediate(send);
+    const size = gathering.push(caller);
+    // The writer starts on the first few while the others are still being parsed: else the two threads work in turns.
+    if (size >= limits.chunkWritesMax) send();
+    else if (size === 1) setImmediate(send);
   }
 
   function send(): void {
+    // What the timer was set for may have gone already.
+    if (gathering.length === 0) return;
     const callers = gathering;
     gathering = [];
     writer.append(callers.map(({ write }) => write)).then(

@@ -57,6 +57,30 @@ test('what arrives in one turn goes to the store together, and nothing waits for
   );
 });
 
+test('many writes of one turn go out in small chunks, in order', async () => {
+  const { writer, calls } = heldWriter();
+  const commits = openGroupCommit(writer, { ...bounds, queueRowsMax: 100 });
+  const promises = Array.from({ length: 20 }, (_, i) => commits.append('t', [draft(`m${i}`)]));
+  // Full chunks do not wait for the end of the turn.
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.length),
+    [8, 8],
+  );
+  await nextTurn();
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.length),
+    [8, 8, 4],
+  );
+  await nextTurn();
+  for (const call of calls) call.answer(call.writes.map(stored));
+  const models = (await Promise.all(promises)).map(([trace]) => trace?.model);
+  assert.deepEqual(
+    models,
+    Array.from({ length: 20 }, (_, i) => `m${i}`),
+  );
+  assert.equal(calls.length, 3, 'an empty chunk was sent');
+});
+
 test('a refused write fails exactly its caller', async () => {
   const { writer, calls } = heldWriter();
   const commits = openGroupCommit(writer, bounds);
@@ -101,11 +125,11 @@ test('past the bound of rows a write is refused at once, and accepted again when
     (error) => codeOf(error) === 'queue_full',
   );
   await nextTurn();
-  calls[0]?.answer(calls[0].writes.map(stored));
+  for (const call of calls) call.answer(call.writes.map(stored));
   await Promise.all(waiting);
   const next = commits.append('t', [draft('c')]);
   await nextTurn();
-  calls[1]?.answer(calls[1].writes.map(stored));
+  calls.at(-1)?.answer([stored(calls.at(-1)?.writes[0] ?? assert.fail())]);
   assert.equal((await next).length, 1);
 });
 
