@@ -22,10 +22,17 @@ const seed = values.seed ?? String(Math.floor(Math.random() * 2 ** 31));
 process.stdout.write(`rounds ${values.rounds}, seed ${seed}\n`);
 const server = fileURLToPath(new URL('../', import.meta.url));
 const files = globSync('test/crash/*.test.ts', { cwd: server });
-const { status } = spawnSync(process.execPath, ['--test', '--test-concurrency=1', ...files], {
-  cwd: server,
-  stdio: 'inherit',
-  env: { ...process.env, CRASH_ROUNDS: values.rounds, CRASH_SEED: seed },
-});
+const { status } = spawnSync(
+  'env',
+  [
+    `CRASH_ROUNDS=${values.rounds}`,
+    `CRASH_SEED=${seed}`,
+    process.execPath,
+    '--test',
+    '--test-concurrency=1',
+    ...files,
+  ],
+  { cwd: server, stdio: 'inherit' },
+);
 if (status !== 0) process.stdout.write(`failed with --rounds ${values.rounds} --seed ${seed}\n`);
 process.exit(status ?? 1);

@@ -8,6 +8,9 @@ import { makeKey } from '../../src/store/new-key.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
+import { spawnServer } from '../support/cli.ts';
+import type { ServerProcess } from '../support/cli.ts';
+import { temporaryFolder } from '../support/service.ts';
 
 /** How often the random tests run: few times in `npm test`, many in `npm run test:soak`. */
 export function rounds(inTests: number): number {
@@ -65,6 +68,42 @@ export async function withTool<T>(
   } finally {
     await store.close();
   }
+}
+
+/** A server of its own process on a fresh store, for one test. */
+export interface Stage {
+  server: ServerProcess;
+  databasePath: string;
+  folder: string;
+  teams: readonly LoadTeam[];
+  /** Of the first team. */
+  key: string;
+  hostname: string;
+  port: number;
+  /** Ends the server without further ado and takes everything away. */
+  strike(): Promise<void>;
+}
+
+export async function setStage(teamCount = 1): Promise<Stage> {
+  const folder = temporaryFolder();
+  const databasePath = join(folder.path, 'crash.db');
+  const teams = await makeTeams(databasePath, teamCount);
+  const flags = ['--database', `sqlite:${databasePath}`, '--log-level', 'silent'];
+  const server = await spawnServer(flags);
+  const { hostname, port } = new URL(server.url);
+  return {
+    server,
+    databasePath,
+    folder: folder.path,
+    teams,
+    key: teams[0]?.key ?? '',
+    hostname,
+    port: Number(port),
+    async strike() {
+      await server.end('SIGKILL');
+      folder.remove();
+    },
+  };
 }
 
 export interface Load {

@@ -2,30 +2,20 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../src/limits.ts';
-import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';
-import { temporaryFolder } from '../support/service.ts';
-import { balance, makeTeams, readLedger, startLoad } from './crash-lab.ts';
+import { balance, readLedger, setStage, startLoad } from './crash-lab.ts';
+import type { Stage } from './crash-lab.ts';
 
 test('while the writer is stalled memory stays bounded and callers get 503 with Retry-After; then it recovers', async (t) => {
-  const folder = temporaryFolder();
-  const databasePath = join(folder.path, 'stall.db');
-  const [team] = await makeTeams(databasePath, 1);
-  const server = await spawnServer([
-    '--database',
-    `sqlite:${databasePath}`,
-    '--log-level',
-    'silent',
-  ]);
+  const { server, key, databasePath, strike } = await setStage();
   const beside = new DatabaseSync(databasePath, { timeout: 5000 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1000 });
   const large = JSON.stringify({ model: 'm', input: 'x'.repeat(256 * 1024) });
-  const post = () => postRaw(server.url, team?.key ?? '', large, agent);
+  const post = () => postRaw(server.url, key, large, agent);
   try {
     assert.equal((await post()).status, 201);
     const memoryBefore = residentBytes(server);
@@ -35,7 +25,7 @@ test('while the writer is stalled memory stays bounded and callers get 503 with 
     await sleep(2000);
     const memoryStalled = residentBytes(server);
     const whileStalled = await fetch(`${server.url}/traces?limit=1&omit=input`, {
-      headers: { authorization: `Bearer ${team?.key ?? ''}` },
+      headers: { authorization: `Bearer ${key}` },
     });
     assert.equal(whileStalled.status, 200, 'reads go on');
     beside.exec('commit');
@@ -59,42 +49,32 @@ test('while the writer is stalled memory stays bounded and callers get 503 with 
     assert.ok(recoveredMs < 5000);
     const { total } = (await (
       await fetch(`${server.url}/traces?limit=1&omit=input`, {
-        headers: { authorization: `Bearer ${team?.key ?? ''}` },
+        headers: { authorization: `Bearer ${key}` },
       })
     ).json()) as { total: number };
     assert.equal(total, stored + 2, 'what was refused was not stored');
   } finally {
     beside.close();
     agent.destroy();
-    await server.end('SIGKILL');
-    folder.remove();
+    await strike();
   }
 });
 
 test('a hundred slow uploads of the largest size are refused past the budget, and give it back when they end', async () => {
-  const folder = temporaryFolder();
-  const databasePath = join(folder.path, 'uploads.db');
-  const [team] = await makeTeams(databasePath, 1);
-  const server = await spawnServer([
-    '--database',
-    `sqlite:${databasePath}`,
-    '--log-level',
-    'silent',
-  ]);
-  const { hostname, port } = new URL(server.url);
+  const { server, key, hostname, port, strike } = await setStage();
   const agent = new Agent();
   const fits = Math.floor(limits.bodiesBytesMax / limits.bodyBytesMax);
   try {
     for (let round = 0; round < 2; round++) {
       let refused = 0;
       const sockets = Array.from({ length: 100 }, () => {
-        const socket = connect(Number(port), hostname);
+        const socket = connect(port, hostname);
         socket.on('error', () => {});
         socket.on('data', (data) => {
           if (data.toString().startsWith('HTTP/1.1 503')) refused += 1;
         });
         socket.write(
-          `POST /traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${team?.key ?? ''}\r\n` +
+          `POST /traces HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n` +
             `Content-Type: application/json\r\nContent-Length: ${limits.bodyBytesMax}\r\n\r\n{"model":`,
         );
         return socket;
@@ -105,32 +85,23 @@ test('a hundred slow uploads of the largest size are refused past the budget, an
       await sleep(1500);
     }
     const body = JSON.stringify({ model: 'm', input: 'x'.repeat(4 * 1024 * 1024) });
-    assert.equal((await postRaw(server.url, team?.key ?? '', body, agent)).status, 201);
+    assert.equal((await postRaw(server.url, key, body, agent)).status, 201);
   } finally {
     agent.destroy();
-    await server.end('SIGKILL');
-    folder.remove();
+    await strike();
   }
 });
 
 test('far more clients than it can serve do not bring its goodput down', async (t) => {
-  const folder = temporaryFolder();
-  const databasePath = join(folder.path, 'overload.db');
-  const teams = await makeTeams(databasePath, 4);
-  const server = await spawnServer([
-    '--database',
-    `sqlite:${databasePath}`,
-    '--log-level',
-    'silent',
-  ]);
+  const { server, databasePath, folder, teams, strike } = await setStage(4);
   try {
     // Warm, then in turns, so that a noisy machine is as noisy for both.
-    await goodput(server, folder.path, 32, 0, teams);
+    await goodput(server, folder, 32, 0, teams);
     const few: number[] = [];
     const many: number[] = [];
     for (let round = 1; round <= 3; round++) {
-      few.push(await goodput(server, folder.path, 32, 2 * round, teams));
-      many.push(await goodput(server, folder.path, 1000, 2 * round + 1, teams));
+      few.push(await goodput(server, folder, 32, 2 * round, teams));
+      many.push(await goodput(server, folder, 1000, 2 * round + 1, teams));
     }
     const ratio = median(many) / median(few);
     t.diagnostic(
@@ -140,9 +111,9 @@ test('far more clients than it can serve do not bring its goodput down', async (
     assert.ok(ratio > 0.5, `goodput fell to ${ratio.toFixed(2)} of its peak`);
   } finally {
     await server.end('SIGTERM');
-    const result = await balance(databasePath, folder.path, teams);
+    const result = await balance(databasePath, folder, teams);
     assert.deepEqual([result.lost, result.twice], [[], []]);
-    folder.remove();
+    await strike();
   }
 });
 
@@ -152,7 +123,7 @@ async function goodput(
   folder: string,
   clients: number,
   round: number,
-  teams: Awaited<ReturnType<typeof makeTeams>>,
+  teams: Stage['teams'],
 ): Promise<number> {
   const load = startLoad(server.url, folder, clients, round, teams);
   await load.begun();

@@ -1,28 +1,15 @@
 import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
-import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { spawnServer } from '../support/cli.ts';
-import { temporaryFolder } from '../support/service.ts';
-import { makeTeams } from './crash-lab.ts';
+import { setStage } from './crash-lab.ts';
 
 const slowClients = 1000;
 const closedMsMax = 15_000;
 
 test('1,000 half-open requests do not keep others waiting and are closed within 15 s; nothing of them is stored', async (t) => {
-  const folder = temporaryFolder();
-  const databasePath = join(folder.path, 'slow.db');
-  const [team] = await makeTeams(databasePath, 1);
-  const key = team?.key ?? '';
-  const server = await spawnServer([
-    '--database',
-    `sqlite:${databasePath}`,
-    '--log-level',
-    'silent',
-  ]);
-  const { hostname, port } = new URL(server.url);
+  const { server, key, hostname, port, strike } = await setStage();
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const post = () =>
     fetch(`${server.url}/traces`, { method: 'POST', headers, body: '{"model":"honest"}' });
@@ -40,7 +27,7 @@ test('1,000 half-open requests do not keep others waiting and are closed within 
     ];
     const openedMs = performance.now();
     const closed = Array.from({ length: slowClients }, (_, i) =>
-      closedBy(connect(Number(port), hostname), halves[i % halves.length] ?? ''),
+      closedBy(connect(port, hostname), halves[i % halves.length] ?? ''),
     );
     await sleep(1000);
     const p99During = await p99Ms(post);
@@ -56,29 +43,18 @@ test('1,000 half-open requests do not keep others waiting and are closed within 
     assert.equal(page.total, 400);
     assert.ok(page.traces.every(({ model }) => model === 'honest'));
   } finally {
-    await server.end('SIGKILL');
-    folder.remove();
+    await strike();
   }
 });
 
 test('of an aborted body nothing is stored, unless it was complete', async () => {
-  const folder = temporaryFolder();
-  const databasePath = join(folder.path, 'abort.db');
-  const [team] = await makeTeams(databasePath, 1);
-  const key = team?.key ?? '';
-  const server = await spawnServer([
-    '--database',
-    `sqlite:${databasePath}`,
-    '--log-level',
-    'silent',
-  ]);
-  const { hostname, port } = new URL(server.url);
+  const { server, key, hostname, port, strike } = await setStage();
   try {
     const text = (i: number) => `{"model":"aborted-${String(i).padStart(3, '0')}"}`;
     const isComplete = (i: number) => i % 4 === 0;
     for (let i = 0; i < 200; i++) {
       const body = text(i);
-      const socket = connect(Number(port), hostname);
+      const socket = connect(port, hostname);
       socket.on('error', () => {});
       const sent = isComplete(i) ? body : body.slice(0, 1 + (i % (body.length - 1)));
       socket.write(
@@ -100,8 +76,7 @@ test('of an aborted body nothing is stored, unless it was complete', async () =>
     assert.equal(new Set(stored).size, stored.length, 'one was stored twice');
     assert.ok(stored.length > 0, 'no complete body was stored: the test proves nothing');
   } finally {
-    await server.end('SIGKILL');
-    folder.remove();
+    await strike();
   }
 });
 
