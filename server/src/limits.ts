@@ -27,6 +27,8 @@ export const limits = Object.freeze({
   queueBytesMax: 64 * 1024 * 1024,
   // Writes that go to the writer's thread as one message.
   chunkWritesMax: 8,
+  // Writes of one turn of the event loop after which the writer need not wait for the rest of them.
+  turnWritesMax: 24,
   // What one transaction may hold, so that no caller waits behind an endless commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,

@@ -66,12 +66,9 @@ export async function startService(
       authFailuresPerMinuteMax: limits.authFailuresPerMinuteMax,
       isStopping: () => isStopping,
     });
-    const listenTextResolver = (address: string): string =>
-      `version ${version} listens on ${address}`;
-    await app
-      .listen({ host: config.host, port: config.port, listenTextResolver })
-      .catch(explainListen(config));
+    await app.listen({ host: config.host, port: config.port }).catch(explainListen(config));
     const url = `${baseUrl(config.host, (app.server.address() as AddressInfo).port)}${config.basePath}`;
+    logger.info(`version ${version} listens on ${url}`);
     // Only now, when nothing can fail any more: a key that was made but never shown would be lost.
     const firstKey = await makeFirstKey(store, clock);
 

@@ -7,31 +7,31 @@ import type { Tally } from './rollup.ts';
 /** A number that goes onto the wire exactly as written, such as `0.001500`. */
 export type ExactNumber = RawJSON;
 
-export interface Overview {
+export type Overview = {
   total_calls: number;
   avg_latency_ms: number;
   total_cost_usd: ExactNumber;
   success_rate: number;
   error_count: number;
-}
+};
 
-interface GroupRecord {
+type GroupRecord = {
   call_count: number;
   avg_latency_ms: number;
   total_cost_usd: ExactNumber;
   success_rate: number;
-}
+};
 export type ModelRecord = { model: string } & GroupRecord;
 export type FeatureRecord = { feature_name: string } & GroupRecord;
 
-export interface DailyRecord {
+export type DailyRecord = {
   date: string;
   label: string;
   call_count: number;
   total_cost_usd: ExactNumber;
   avg_latency_ms: number;
   error_count: number;
-}
+};
 
 export interface NamedTally {
   key: string;

@@ -18,17 +18,21 @@ function randomOffset(): number {
  * A UUID of version 7 whose time part is this microsecond: the millisecond in 48 bits, and the share of the
  * millisecond in the next 12 (RFC 9562, section 6.2, method 3), so that ids sort as their times do.
  */
-export function uuidV7(us: number): string {
+export function uuidV7Bytes(us: number): Buffer {
   const ms = Math.floor(us / 1000);
   const share = Math.floor(((us - ms * 1000) * 4096) / 1000);
-  const time = ms.toString(16).padStart(12, '0');
   const at = randomOffset();
-  const variant = (((pool[at] ?? 0) & 0x3f) | 0x80).toString(16);
-  const random = pool.toString('hex', at + 1, at + 8);
-  return (
-    `${time.slice(0, 8)}-${time.slice(8)}-7${share.toString(16).padStart(3, '0')}` +
-    `-${variant}${random.slice(0, 2)}-${random.slice(2)}`
-  );
+  const bytes = Buffer.allocUnsafe(16);
+  bytes.writeUIntBE(ms, 0, 6);
+  bytes[6] = 0x70 | (share >> 8);
+  bytes[7] = share & 0xff;
+  pool.copy(bytes, 8, at, at + 8);
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  return bytes;
+}
+
+export function uuidV7(us: number): string {
+  return uuidText(uuidV7Bytes(us));
 }
 
 /** The millisecond in the time part of an id. */

@@ -18,7 +18,7 @@ import { limitByAddress, limitByKey } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
-import { logRequest, setCommonHeaders } from './every-reply.ts';
+import { beginReply, logRequest } from './every-reply.ts';
 import type { App, Route, RouteDeps } from './route.ts';
 import { getByFeature } from './routes/analytics-by-feature.ts';
 import { getByModel } from './routes/analytics-by-model.ts';
@@ -62,27 +62,31 @@ export interface AppOptions extends ServerSettings {
 }
 
 export async function buildApp(options: AppOptions): Promise<App> {
-  const { basePath, isStopping } = options;
+  const { basePath, isStopping, logger } = options;
   const app: App = fastify(serverOptions(options)).withTypeProvider<TypeBoxTypeProvider>();
 
   const methods = watchRoutes(app);
   acceptOnlyJson(app);
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler((error, request, reply) => sendProblem(request, reply, error));
+  app.setErrorHandler((error, request, reply) => sendProblem(logger, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
   app.decorateRequest('caller', null);
+  app.decorateRequest('startMs', 0);
   app.addHook('onRequest', (request, reply, done) => {
-    setCommonHeaders(request, reply);
+    beginReply(request, reply);
     if (isStopping()) reply.header('connection', 'close');
     refuseAmbiguousFraming(request.raw);
     // Before the body is read: a stranger must not make us parse megabytes for a path that does not exist.
     if (request.is404) refusePath(methods.allowedAt(request.url));
     done();
   });
-  app.addHook('onResponse', (request, reply, done) => {
-    logRequest(request, reply);
-    done();
-  });
+  // What fails is logged where it fails.
+  if (logger.level === 'debug') {
+    app.addHook('onResponse', (request, reply, done) => {
+      if (reply.statusCode < 400) logRequest(logger, request, reply);
+      done();
+    });
+  }
   // Other expectations than 100-continue have no meaning here, and may be ignored.
   app.server.on('checkExpectation', (request, response) =>
     app.server.emit('request', request, response),

@@ -30,7 +30,7 @@ export function openAuthenticator(
   envKey: EnvKey | null,
 ): Authenticator {
   const cache = openCallerCache();
-  const noteUse = openUseNotes(directory);
+  const noteUse = openUseNotes(directory, clock);
 
   async function lookUp(header: string | undefined): Promise<Caller> {
     const key = keyOf(header);
@@ -48,26 +48,27 @@ export function openAuthenticator(
 
   return {
     authenticate(header, permission) {
-      const known = cache.get(header);
-      return known ? admit(known, permission) : meet(header, permission);
+      const nowMs = performance.now();
+      const known = cache.get(header, nowMs);
+      return known ? admit(known, permission, nowMs) : meet(header, permission);
     },
   };
 
   async function meet(header: string | undefined, permission: Permission): Promise<Caller> {
     const caller = await lookUp(header);
-    cache.set(header, caller);
-    return admit(caller, permission);
+    const nowMs = performance.now();
+    cache.set(header, caller, nowMs);
+    return admit(caller, permission, nowMs);
   }
 
-  function admit(caller: Caller, permission: Permission): Caller {
-    const nowUs = clock();
-    if (caller.expiresAtUs !== null && caller.expiresAtUs <= nowUs) return fail('key_expired');
+  function admit(caller: Caller, permission: Permission, nowMs: number): Caller {
+    if (caller.expiresAtUs !== null && caller.expiresAtUs <= clock()) return fail('key_expired');
     if (!allows(caller.scope, permission)) {
       return fail('scope_missing', {
         say: `This API key has the scope "${caller.scope}"; this request needs "${permission}" or "full".`,
       });
     }
-    if (caller.keyId !== envKeyId) noteUse(caller.keyId, nowUs);
+    if (caller.keyId !== envKeyId) noteUse(caller.keyId, nowMs);
     return caller;
   }
 }
@@ -88,27 +89,26 @@ function keyOf(header: string | undefined): string {
 function openCallerCache() {
   const entries = new Map<string, { caller: Caller; untilMs: number }>();
   return {
-    get(header: string | undefined): Caller | null {
+    get(header: string | undefined, nowMs: number): Caller | null {
       const entry = header === undefined ? undefined : entries.get(header);
-      return entry && entry.untilMs > performance.now() ? entry.caller : null;
+      return entry && entry.untilMs > nowMs ? entry.caller : null;
     },
-    set(header: string | undefined, caller: Caller): void {
+    set(header: string | undefined, caller: Caller, nowMs: number): void {
       if (header === undefined) return;
       if (entries.size >= limits.keyCacheEntriesMax) entries.clear();
-      entries.set(header, { caller, untilMs: performance.now() + limits.keyCacheTtlMs });
+      entries.set(header, { caller, untilMs: nowMs + limits.keyCacheTtlMs });
     },
   };
 }
 
 /** Notes the use of a key at most once a minute. */
-function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>) {
+function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>, clock: Clock) {
   const notedMs = new Map<string, number>();
-  return (keyId: string, nowUs: number): void => {
-    const nowMs = performance.now();
+  return (keyId: string, nowMs: number): void => {
     const last = notedMs.get(keyId);
     if (last !== undefined && nowMs - last < limits.keyUseIntervalMs) return;
     if (notedMs.size >= limits.keyCacheEntriesMax) notedMs.clear();
     notedMs.set(keyId, nowMs);
-    directory.noteKeyUse(keyId, nowUs);
+    directory.noteKeyUse(keyId, clock());
   };
 }

@@ -15,7 +15,7 @@ export function openBodyBudget(budgetBytes: number, bodyBytesMax: number) {
     }
     inFlightBytes += bytes;
     // 'close' comes after every answer, and also when the caller goes away.
-    reply.raw.once('close', () => (inFlightBytes -= bytes));
+    reply.raw.on('close', () => (inFlightBytes -= bytes));
     done();
   };
 }

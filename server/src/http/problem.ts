@@ -1,6 +1,7 @@
-import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure, errorTable } from '../errors.ts';
 import type { ErrorCode, FieldError } from '../errors.ts';
+import { logRequest } from './every-reply.ts';
 import { fieldErrors } from './field-errors.ts';
 
 /** An RFC 9457 problem document: the one shape of every error that leaves this service. */
@@ -31,6 +32,7 @@ export function problemOf(failure: Failure, requestId: string): Problem {
 }
 
 export function sendProblem(
+  logger: FastifyBaseLogger,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
@@ -38,21 +40,19 @@ export function sendProblem(
   const failure = failureOf(error);
   const problem = problemOf(failure, request.id);
   if (problem.status >= 500) {
-    request.log.error(
+    logger.error(
       { request_id: request.id, code: failure.code, reason: traceOf(failure) },
       'request failed',
     );
   }
+  reply.code(problem.status);
+  logRequest(logger, request, reply);
   const { details, code } = failure;
   const retryAfterS = details.retryAfterS ?? errorTable[code].retryAfterS;
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
   if (details.headers) reply.headers(details.headers);
-  return reply
-    .code(problem.status)
-    .header('content-type', problemContentType)
-    .serializer(JSON.stringify)
-    .send(problem);
+  return reply.header('content-type', problemContentType).serializer(JSON.stringify).send(problem);
 }
 
 /** Fastify's own errors, by our codes. */

@@ -4,7 +4,7 @@ import { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fastify';
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
-import { logRequest, setCommonHeaders } from './every-reply.ts';
+import { beginReply } from './every-reply.ts';
 import { sendProblem } from './problem.ts';
 
 export interface ServerSettings {
@@ -18,10 +18,9 @@ export interface ServerSettings {
 export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettings) {
   const nextRequestId = requestIds();
   return {
-    loggerInstance: logger,
-    logController: new QuietLog({ disableRequestLogging: true }),
-    // One logger for all: a child for each request costs more than its few lines, which name the request themselves.
-    childLoggerFactory: (parent: FastifyBaseLogger) => parent,
+    // Our few lines name the request themselves. Fastify's own would name URLs, and listen to every reply to its end.
+    logger: false,
+    logController: new BrokenReplies(logger),
     genReqId: nextRequestId,
     trustProxy,
     bodyLimit: bodyBytesMax,
@@ -41,9 +40,8 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
     routerOptions: { maxParamLength: limits.headerBytesMax },
     // No hook runs for a path that cannot be decoded.
     frameworkErrors: (error, request, reply) => {
-      setCommonHeaders(request, reply);
-      void sendProblem(request, reply, error);
-      logRequest(request, reply);
+      beginReply(request, reply);
+      void sendProblem(logger, request, reply, error);
     },
     clientErrorHandler: (error, socket) =>
       answerBrokenRequest(error, socket, nextRequestId(), logger),
@@ -61,11 +59,18 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
   } satisfies FastifyHttpOptions<Server>;
 }
 
-/** Fastify's own lines would name URLs and repeat ours. Only a reply that broke off is news from it. */
-class QuietLog extends LogController {
+/** A reply that broke off after its status had gone out is the one thing that only Fastify knows. */
+class BrokenReplies extends LogController {
+  readonly #logger: FastifyBaseLogger;
+
+  constructor(logger: FastifyBaseLogger) {
+    super({ disableRequestLogging: true });
+    this.#logger = logger;
+  }
+
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest): void {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    request.log.error(
+    this.#logger.error(
       { request_id: request.id, reason: error.stack ?? error.message },
       'a reply broke off',
     );

@@ -29,6 +29,8 @@ interface Caller {
 
 export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limits): GroupCommit {
   let gathering: Caller[] = [];
+  let isTurnOpen = false;
+  let sentInTurn = 0;
   let rowsWaiting = 0;
   let bytesWaiting = 0;
   let idle: (() => void)[] = [];
@@ -36,26 +38,42 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
   function admit(caller: Caller): void {
     rowsWaiting += caller.write.drafts.length;
     bytesWaiting += caller.bytes;
-    const size = gathering.push(caller);
     // The writer starts on the first few while the others are still being parsed: else the two threads work in turns.
-    if (size >= limits.chunkWritesMax) send();
-    else if (size === 1) setImmediate(send);
+    if (gathering.length >= limits.chunkWritesMax) {
+      sentInTurn += gathering.length;
+      send(sentInTurn < limits.turnWritesMax);
+    }
+    gathering.push(caller);
+    if (isTurnOpen) return;
+    isTurnOpen = true;
+    setImmediate(endTurn);
   }
 
-  function send(): void {
-    // What the timer was set for may have gone already.
-    if (gathering.length === 0) return;
+  /** There is always something left to send, since a chunk goes only when the next write is here. */
+  function endTurn(): void {
+    isTurnOpen = false;
+    sentInTurn = 0;
+    send(false);
+  }
+
+  function send(moreFollow: boolean): void {
     const callers = gathering;
     gathering = [];
-    writer.append(callers.map(({ write }) => write)).then(
-      (outcomes) => {
-        for (const [i, caller] of callers.entries()) settle(caller, outcomes[i]);
-      },
-      (cause: unknown) => {
-        for (const caller of callers)
-          settle(caller, { kind: 'refused', code: 'internal', reason: String(cause) });
-      },
-    );
+    if (!moreFollow) sentInTurn = 0;
+    writer
+      .append(
+        callers.map(({ write }) => write),
+        moreFollow,
+      )
+      .then(
+        (outcomes) => {
+          for (const [i, caller] of callers.entries()) settle(caller, outcomes[i]);
+        },
+        (cause: unknown) => {
+          for (const caller of callers)
+            settle(caller, { kind: 'refused', code: 'internal', reason: String(cause) });
+        },
+      );
   }
 
   function settle(caller: Caller, outcome: WriteOutcome | undefined): void {

@@ -46,9 +46,10 @@ export interface TraceWriter {
   /**
    * Stores each write in whole or not at all, and answers one outcome for each, in order. When it resolves,
    * everything stored is on disk, readable and counted. The writes may share a transaction with others; one
-   * that is refused never takes another with it.
+   * that is refused never takes another with it. Where more follow at once, the store may wait for them with
+   * the commit; the last call must say that none do.
    */
-  append(writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
+  append(writes: readonly TraceWrite[], moreFollow?: boolean): Promise<readonly WriteOutcome[]>;
 }
 
 // --- Reading traces and sums ---

@@ -50,7 +50,10 @@ test('every append is settled when the writer dies, and none after it', async ()
   const write: TraceWrite = { teamId: team.id, drafts: [draftTrace({ model: 'm' })] };
   const before = writer.append([write]);
   // No caller can send this: it is the stand-in for a mistake of ours that ends the thread.
-  const deadly = writer.append([{ teamId: team.id, drafts: null } as unknown as TraceWrite]);
+  const uncountable = { ...draftTrace({ model: 'm' }), input: { length: 1n } };
+  const deadly = writer.append([
+    { teamId: team.id, drafts: [uncountable] } as unknown as TraceWrite,
+  ]);
   const behind = writer.append([write]);
   const kinds = (await Promise.all([before, deadly, behind])).map(([outcome]) => outcome?.kind);
   assert.deepEqual(kinds.slice(1), ['refused', 'refused']);

@@ -1,5 +1,6 @@
 import { dailyRange, dailySeries } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { jsonContentType, recordsJson } from '../record-json.ts';
 import type { Route } from '../route.ts';
 import { analyticsRefusals, replies } from '../schemas.ts';
 
@@ -19,7 +20,8 @@ export const getDaily: Route = (app, { store, gate, clock }) => {
     async (request, reply) => {
       const { teamId } = callerOf(request);
       const range = dailyRange(clock());
-      return reply.send(dailySeries(range, await store.days(teamId, range)));
+      const series = dailySeries(range, await store.days(teamId, range));
+      return reply.type(jsonContentType).send(`[${recordsJson(series)}]`);
     },
   );
 };

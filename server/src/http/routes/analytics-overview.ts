@@ -1,5 +1,6 @@
 import { overviewOf } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { jsonContentType, recordJson } from '../record-json.ts';
 import type { Route } from '../route.ts';
 import { analyticsRefusals, replies } from '../schemas.ts';
 
@@ -18,7 +19,8 @@ export const getOverview: Route = (app, { store, gate }) => {
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      return reply.send(overviewOf(await store.total(teamId)));
+      const overview = overviewOf(await store.total(teamId));
+      return reply.type(jsonContentType).send(recordJson(overview));
     },
   );
 };

@@ -3,6 +3,7 @@ import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
 import type { Payload } from '../../store/store.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { jsonContentType } from '../record-json.ts';
 import type { Route } from '../route.ts';
 import { PageQuery, refusals, replies } from '../schemas.ts';
 import { listedTraceJson } from '../trace-json.ts';
@@ -38,7 +39,7 @@ export const getTraces: Route = (app, { store, gate }) => {
       const { total, first, rest } = await store.page(teamId, { page, limit, omit });
       const tail = `],"total":${total},"page":${page},"limit":${limit}}`;
       const pieces = first.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
-      reply.type('application/json; charset=utf-8');
+      reply.type(jsonContentType);
       if (rest === null) return reply.send(`{"traces":[${pieces.join(',')}${tail}`);
       // Nobody reads the body of a HEAD, so nothing of it is made.
       const body = request.method === 'HEAD' ? [] : streamedPage(pieces, rest, omit, tail);

@@ -1,11 +1,10 @@
-import type { DatabaseSync } from 'node:sqlite';
 import type { Dimension } from '../../core/rollup.ts';
 import { uuidText } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
 import type { Auditor } from '../store.ts';
 import { openReading } from './connection.ts';
 import { firstKeyOf, lastKeyOf, seqOfKey, teamOfKey } from './trace-key.ts';
-import { tallyColumns, tallyFromRow } from './rows.ts';
+import { prepareTallies, tallyColumns, tallyFromRow } from './rows.ts';
 import type { Row } from './rows.ts';
 
 /** Shows the books on a connection of its own: its read transaction may last for minutes. */
@@ -36,12 +35,18 @@ export function openAuditor(path: string): Auditor {
             .iterate(no, no),
           auditTraceFromRow,
         ),
-        rollups: inChunks(rollupStatement(db).iterate(no), (row) => ({
-          dimension: Number(row['dimension']) as Dimension,
-          day: Number(row['day']),
-          key: row['key'] as string,
-          ...tallyFromRow(row),
-        })),
+        rollups: inChunks(
+          prepareTallies(
+            db,
+            `select dimension, day, key, ${tallyColumns} from rollups where team_no = ?`,
+          ).iterate(no),
+          (row) => ({
+            dimension: Number(row[0]) as Dimension,
+            day: Number(row[1]),
+            key: row[2] as string,
+            ...tallyFromRow(row, 3),
+          }),
+        ),
       });
     },
 
@@ -65,15 +70,7 @@ export function openAuditor(path: string): Auditor {
   };
 }
 
-function rollupStatement(db: DatabaseSync) {
-  const statement = db.prepare(
-    `select dimension, day, key, ${tallyColumns} from rollups where team_no = ?`,
-  );
-  statement.setReadBigInts(true);
-  return statement;
-}
-
-async function* inChunks<T>(rows: Iterable<Row>, convert: (row: Row) => T): AsyncGenerator<T[]> {
+async function* inChunks<R, T>(rows: Iterable<R>, convert: (row: R) => T): AsyncGenerator<T[]> {
   let chunk: T[] = [];
   for (const row of rows) {
     chunk.push(convert(row));

@@ -41,10 +41,14 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
     db.exec('commit');
     return result;
   } catch (error) {
-    // A full disk has already rolled back by itself.
-    if (db.isTransaction) db.exec('rollback');
+    rollBack(db);
     throw error;
   }
+}
+
+/** A full disk has already rolled back by itself. */
+export function rollBack(db: DatabaseSync): void {
+  if (db.isTransaction) db.exec('rollback');
 }
 
 function refuseOldSqlite(): void {

@@ -53,8 +53,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       ...methods,
       noteKeyUse: (keyId, atUs) => running?.noteKeyUse({ keyId, atUs }),
       append: running
-        ? (writes) => running.append(writes)
-        : async (writes) => (await writer()).append(writes),
+        ? (writes, moreFollow) => running.append(writes, moreFollow)
+        : async (writes, moreFollow) => (await writer()).append(writes, moreFollow),
       async ping() {
         if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) {
           throw new Failure('store_unavailable', { cause: `${path} was moved or replaced` });

@@ -7,7 +7,8 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { NamedTally } from '../../core/analytics.ts';
 import type { PageRequest, Payload, TraceReader } from '../store.ts';
-import { tallyColumns, tallyFromRow, traceColumns, traceFromRow } from './rows.ts';
+import { prepareTallies, tallyColumns, tallyFromRow, traceColumns, traceFromRow } from './rows.ts';
+import type { TallyStatement } from './rows.ts';
 import { keyOf, seqOfKey, teamOfKey } from './trace-key.ts';
 
 const teamNo = '(select no from teams where id = ?)';
@@ -22,23 +23,23 @@ export function openReader(db: DatabaseSync): TraceReader {
   const readTrace = db.prepare(`
     select ${traceColumns}, input, output from traces
     where id = ? and ${teamOfKey} = ${teamNo}`);
-  const readTotal = withBigInts(
-    db.prepare(`
-    select ${tallyColumns} from rollups
-    where team_no = ${teamNo} and dimension = ${dimensions.total} and day = ${allTime} and key = ''`),
+  const readTotal = prepareTallies(
+    db,
+    `select ${tallyColumns} from rollups
+     where team_no = ${teamNo} and dimension = ${dimensions.total} and day = ${allTime} and key = ''`,
   );
-  const readDays = withBigInts(
-    db.prepare(`
-    select day, ${tallyColumns} from rollups
-    where team_no = ${teamNo} and dimension = ${dimensions.total} and day between ? and ? and key = ''`),
+  const readDays = prepareTallies(
+    db,
+    `select day, ${tallyColumns} from rollups
+     where team_no = ${teamNo} and dimension = ${dimensions.total} and day between ? and ? and key = ''`,
   );
   const readRange = rangeStatements(db);
   const groupStatements = statementPool(() =>
-    withBigInts(
-      db.prepare(`
-      select key, ${tallyColumns} from rollups
-      where team_no = ${teamNo} and dimension = ? and day = ${allTime}
-      order by calls desc, key`),
+    prepareTallies(
+      db,
+      `select key, ${tallyColumns} from rollups
+       where team_no = ${teamNo} and dimension = ? and day = ${allTime}
+       order by calls desc, key`,
     ),
   );
 
@@ -99,14 +100,14 @@ export function openReader(db: DatabaseSync): TraceReader {
 
     async total(teamId) {
       const row = readTotal.get(teamId);
-      return row ? tallyFromRow(row) : emptyTally;
+      return row ? tallyFromRow(row, 0) : emptyTally;
     },
 
     async groups(teamId, dimension, take) {
       await groupStatements.use(async (statement) => {
         let chunk: NamedTally[] = [];
         for (const row of statement.iterate(teamId, dimensions[dimension])) {
-          chunk.push({ key: row['key'] as string, tally: tallyFromRow(row) });
+          chunk.push({ key: row[0] as string, tally: tallyFromRow(row, 1) });
           if (chunk.length < limits.groupChunkRows) continue;
           take(chunk);
           chunk = [];
@@ -120,7 +121,7 @@ export function openReader(db: DatabaseSync): TraceReader {
     async days(teamId, { firstDay, lastDay }) {
       return readDays
         .all(teamId, firstDay, lastDay)
-        .map((row) => ({ day: Number(row['day']), tally: tallyFromRow(row) }));
+        .map((row) => ({ day: Number(row[0]), tally: tallyFromRow(row, 1) }));
     },
   };
 }
@@ -150,10 +151,10 @@ function rangeStatements(db: DatabaseSync): (omit: ReadonlySet<Payload>) => Stat
 }
 
 /** Statements for walks that pause: two walks at a time need two statements. */
-function statementPool(prepare: () => StatementSync) {
-  const idle: StatementSync[] = [];
+function statementPool(prepare: () => TallyStatement) {
+  const idle: TallyStatement[] = [];
   return {
-    async use(work: (statement: StatementSync) => Promise<void>): Promise<void> {
+    async use(work: (statement: TallyStatement) => Promise<void>): Promise<void> {
       const statement = idle.pop() ?? prepare();
       try {
         await work(statement);
@@ -166,9 +167,4 @@ function statementPool(prepare: () => StatementSync) {
 
 function payloadChars({ input, output, errorMessage }: Trace): number {
   return (input?.length ?? 0) + (output?.length ?? 0) + (errorMessage?.length ?? 0);
-}
-
-function withBigInts(statement: StatementSync): StatementSync {
-  statement.setReadBigInts(true);
-  return statement;
 }

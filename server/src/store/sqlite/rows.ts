@@ -1,4 +1,4 @@
-import type { SQLOutputValue } from 'node:sqlite';
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidText } from '../../core/uuid.ts';
@@ -38,16 +38,34 @@ function payload(bytes: SQLOutputValue | undefined, isZstd: boolean): string | n
 export const tallyColumns = `calls, errors, latency_sum, latency_count, prompt_tokens, completion_tokens,
   cost_micros, cost_picos`;
 
-/** Of a statement that reads integers as BigInt. */
-export function tallyFromRow(row: Row): Tally {
+/** A row as a list: a chart reads dozens of them, and names cost as much as the reading itself. */
+export type RowValues = readonly SQLOutputValue[];
+
+/** A statement of sums: rows as lists, integers as BigInt since sums may pass 2^53. */
+export function prepareTallies(db: DatabaseSync, sql: string): TallyStatement {
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  statement.setReturnArrays(true);
+  return statement as unknown as TallyStatement;
+}
+
+/** What Node's types do not know of: that rows are lists now. */
+export interface TallyStatement {
+  get(...values: SQLInputValue[]): RowValues | undefined;
+  all(...values: SQLInputValue[]): RowValues[];
+  iterate(...values: SQLInputValue[]): Iterable<RowValues>;
+}
+
+/** Reads `tallyColumns`, of which the first stands at `at`. */
+export function tallyFromRow(row: RowValues, at: number): Tally {
   return {
-    calls: row['calls'] as bigint,
-    errors: row['errors'] as bigint,
-    latencySum: row['latency_sum'] as bigint,
-    latencyCount: row['latency_count'] as bigint,
-    promptTokens: row['prompt_tokens'] as bigint,
-    completionTokens: row['completion_tokens'] as bigint,
-    costMicros: row['cost_micros'] as bigint,
-    costPicos: row['cost_picos'] as bigint,
+    calls: row[at] as bigint,
+    errors: row[at + 1] as bigint,
+    latencySum: row[at + 2] as bigint,
+    latencyCount: row[at + 3] as bigint,
+    promptTokens: row[at + 4] as bigint,
+    completionTokens: row[at + 5] as bigint,
+    costMicros: row[at + 6] as bigint,
+    costPicos: row[at + 7] as bigint,
   };
 }

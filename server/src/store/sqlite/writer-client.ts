@@ -3,11 +3,12 @@ import type { ClockSource } from '../../core/clock.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
+import { packWrites, unpackOutcomes } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import type { KeyUse } from './writer.ts';
 
 export interface WriterClient {
-  append(writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
+  append(writes: readonly TraceWrite[], moreFollow?: boolean): Promise<readonly WriteOutcome[]>;
   noteKeyUse(use: KeyUse): void;
   /** Throws where the writer can no longer write. */
   ping(): void;
@@ -40,9 +41,14 @@ export async function startWriter(
       ready.resolve();
       return;
     }
-    for (const { ticket, outcomes } of message.answers) {
-      waiting.get(ticket)?.settle(outcomes);
+    const outcomes = unpackOutcomes(message.outcomes);
+    let at = 0;
+    for (const ticket of message.tickets) {
+      const own = waiting.get(ticket);
+      if (!own) throw new Error(`the writer answered ${ticket}, which nobody waits for`);
       waiting.delete(ticket);
+      own.settle(outcomes.slice(at, at + own.writes.length));
+      at += own.writes.length;
     }
     for (const jump of message.clockJumps) onClockJump(jump);
     brokenBy = message.brokenBy;
@@ -72,12 +78,13 @@ export async function startWriter(
   const send = (message: ToWriter): void => worker.postMessage(message);
 
   return {
-    append(writes) {
+    append(writes, moreFollow = false) {
       if (endedBy !== null) return Promise.resolve(refuseAll(writes, endedBy));
       const ticket = nextTicket++;
+      const packed = packWrites(writes);
       const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
       waiting.set(ticket, { sinceMs: performance.now(), writes, settle: resolve });
-      send({ kind: 'append', ticket, writes });
+      send({ kind: 'append', ticket, writes: packed, moreFollow });
       return promise;
     },
     noteKeyUse(use) {

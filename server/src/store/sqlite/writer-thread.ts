@@ -1,13 +1,14 @@
 /**
  * The writer's thread. It takes one message, then all that wait behind it, commits them together, and answers. While it
- * waits for the disk, the next batch gathers at its port: that is the whole of group commit, without a timer.
+ * waits for the disk, the next batch gathers at its port: that is the whole of group commit, without a timer. Rows go into the
+ * open transaction as they come, so that both threads work while the main thread still parses the rest of its turn.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { openClock } from '../../core/clock.ts';
 import { draftBytes } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
-import type { WriteOutcome } from '../store.ts';
 import { openWriting } from './connection.ts';
+import { packOutcomes, unpackWrites } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import { openWriter } from './writer.ts';
 import type { KeyUse } from './writer.ts';
@@ -18,61 +19,57 @@ const { path, clock } = workerData as WriterData;
 const db = openWriting(path);
 const writer = openWriter(db, openClock(clock));
 
-type AppendMessage = Extract<ToWriter, { kind: 'append' }>;
+/** What was taken since the last commit. */
+let tickets: number[] = [];
+let keyUses: KeyUse[] = [];
+let rows = 0;
+let bytes = 0;
+/** The main thread has said that no more follow; until it does, the transaction stays open. */
+let isDue = false;
 
 port.on('message', (first: ToWriter) => {
-  const batch = gather(first);
-  if (batch.appends.length > 0 || batch.keyUses.length > 0) commit(batch);
-  if (batch.isLast) {
-    db.close();
-    port.close();
+  let message: ToWriter | undefined = first;
+  while (message) {
+    if (message.kind === 'close') return close();
+    take(message);
+    if (rows >= limits.commitRowsMax || bytes >= limits.commitBytesMax) commit();
+    message = receiveMessageOnPort(port)?.message as ToWriter | undefined;
   }
+  if (isDue) commit();
 });
 answer({ kind: 'ready' });
 
-interface Batch {
-  appends: AppendMessage[];
-  keyUses: KeyUse[];
-  isLast: boolean;
-}
-
-function gather(first: ToWriter): Batch {
-  const batch: Batch = { appends: [], keyUses: [], isLast: false };
-  let rows = 0;
-  let bytes = 0;
-  let message: ToWriter | undefined = first;
-  while (message) {
-    switch (message.kind) {
-      case 'append':
-        batch.appends.push(message);
-        for (const { drafts } of message.writes) {
-          rows += drafts.length;
-          for (const draft of drafts) bytes += draftBytes(draft);
-        }
-        break;
-      case 'keyUse':
-        batch.keyUses.push(message.use);
-        break;
-      case 'close':
-        batch.isLast = true;
-        break;
-    }
-    if (rows >= limits.commitRowsMax || bytes >= limits.commitBytesMax) break;
-    message = receiveMessageOnPort(port)?.message as ToWriter | undefined;
+function take(message: Exclude<ToWriter, { kind: 'close' }>): void {
+  if (message.kind === 'keyUse') {
+    keyUses.push(message.use);
+    // It goes with the open transaction, or alone where there is none.
+    if (tickets.length === 0) isDue = true;
+    return;
   }
-  return batch;
+  const writes = unpackWrites(message.writes);
+  writer.take(writes);
+  tickets.push(message.ticket);
+  for (const { drafts } of writes) {
+    rows += drafts.length;
+    for (const draft of drafts) bytes += draftBytes(draft);
+  }
+  if (!message.moreFollow) isDue = true;
 }
 
-function commit({ appends, keyUses }: Batch): void {
-  const writes = appends.flatMap((append) => append.writes);
-  const { outcomes, clockJumps, brokenBy } = writer.commit(writes, keyUses);
-  let at = 0;
-  const answers = appends.map((append) => {
-    const own: WriteOutcome[] = outcomes.slice(at, at + append.writes.length);
-    at += append.writes.length;
-    return { ticket: append.ticket, outcomes: own };
-  });
-  answer({ kind: 'committed', answers, clockJumps, brokenBy });
+function commit(): void {
+  const { outcomes, clockJumps, brokenBy } = writer.commit(keyUses);
+  answer({ kind: 'committed', tickets, outcomes: packOutcomes(outcomes), clockJumps, brokenBy });
+  tickets = [];
+  keyUses = [];
+  rows = 0;
+  bytes = 0;
+  isDue = false;
+}
+
+function close(): void {
+  if (tickets.length > 0 || keyUses.length > 0) commit();
+  db.close();
+  port.close();
 }
 
 function answer(message: FromWriter): void {

@@ -4,12 +4,12 @@ import type { Clock } from '../../core/clock.ts';
 import { RollupBatch } from '../../core/rollup.ts';
 import type { RollupDelta } from '../../core/rollup.ts';
 import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
-import { uuidBytes, uuidV7 } from '../../core/uuid.ts';
+import { uuidText, uuidV7Bytes } from '../../core/uuid.ts';
 import { messageOf } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { encodePayload } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
-import { inTransaction } from './connection.ts';
+import { rollBack } from './connection.ts';
 import { faultOf } from './sqlite-errors.ts';
 import { keyOf, zstdBits } from './trace-key.ts';
 
@@ -25,27 +25,91 @@ export interface Commit {
   brokenBy: string | null;
 }
 
+/** The only place that writes traces. It knows nothing of threads. */
 export interface Writer {
-  /** One transaction for all writes. Where one of them is refused, smaller ones without it. */
-  commit(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit;
+  /** Adds writes to the open transaction; their rows go in at once. */
+  take(writes: readonly TraceWrite[]): void;
+  /** Commits all that was taken. Where one write is refused, smaller transactions without it. */
+  commit(keyUses: readonly KeyUse[]): Commit;
 }
 
-/** The only place that writes traces. It knows nothing of threads. */
 export function openWriter(db: DatabaseSync, clock: Clock): Writer {
   const statements = prepareAll(db);
   let brokenBy: string | null = null;
+  let taken: TraceWrite[] = [];
+  /** What is known of `taken` so far: what was applied, or the error that ended the transaction. */
+  let open: OpenBatch | { error: unknown } | null = null;
 
-  function commit(writes: readonly TraceWrite[], keyUses: readonly KeyUse[]): Commit {
+  function take(writes: readonly TraceWrite[]): void {
+    taken.push(...writes);
+    if (brokenBy !== null) return;
+    try {
+      open ??= begin();
+      if ('error' in open) return;
+      open.wallUs = clock();
+      for (const write of writes) apply(open, write);
+    } catch (error) {
+      rollBack(db);
+      open = { error };
+    }
+  }
+
+  function commit(keyUses: readonly KeyUse[]): Commit {
+    const writes = taken;
+    taken = [];
     if (brokenBy !== null) return refuseAll(writes, 'store_unavailable', brokenBy);
     try {
-      return { ...inTransaction(db, () => apply(writes, keyUses)), brokenBy };
+      const batch = open ?? begin();
+      open = null;
+      if ('error' in batch) throw batch.error;
+      return finish(batch, keyUses);
     } catch (error) {
-      const fault = faultOf(error);
-      const reason = messageOf(error);
-      if (fault.isFatal) brokenBy = reason;
-      if (fault.isOfStore || writes.length <= 1) return refuseAll(writes, fault.code, reason);
-      return commitInHalves(writes);
+      rollBack(db);
+      return retreat(writes, error);
     }
+  }
+
+  function begin(): OpenBatch {
+    // IMMEDIATE takes the write lock at once: a transaction that begins by reading could fail halfway when another
+    // process has written meanwhile.
+    db.exec('begin immediate');
+    return { wallUs: 0, ledgers: new Map(), outcomes: [] };
+  }
+
+  function apply({ wallUs, ledgers, outcomes }: OpenBatch, write: TraceWrite): void {
+    let ledger = ledgers.get(write.teamId);
+    if (!ledger) {
+      ledger = openLedger(write.teamId);
+      ledgers.set(write.teamId, ledger);
+    }
+    outcomes.push({ kind: 'stored', stamps: insertAll(ledger, write, wallUs) });
+  }
+
+  function finish({ ledgers, outcomes }: OpenBatch, keyUses: readonly KeyUse[]): Commit {
+    for (const ledger of ledgers.values()) closeLedger(ledger);
+    for (const { keyId, atUs } of keyUses) statements.noteKeyUse.run(keyId, atUs);
+    db.exec('commit');
+    const clockJumps = [...ledgers.values()].flatMap(({ jump }) => jump ?? []);
+    return { outcomes, clockJumps, brokenBy };
+  }
+
+  /** After an error nothing of the batch is stored. What is to blame for it decides what is tried again. */
+  function retreat(writes: readonly TraceWrite[], error: unknown): Commit {
+    const fault = faultOf(error);
+    const reason = messageOf(error);
+    if (fault.isFatal) brokenBy = reason;
+    if (fault.isOfStore || writes.length <= 1) return refuseAll(writes, fault.code, reason);
+    // Halves find the write that the store refuses in a few steps, so that it never fails another caller.
+    const middle = writes.length >> 1;
+    take(writes.slice(0, middle));
+    const left = commit([]);
+    take(writes.slice(middle));
+    const right = commit([]);
+    return {
+      outcomes: [...left.outcomes, ...right.outcomes],
+      clockJumps: [...left.clockJumps, ...right.clockJumps],
+      brokenBy,
+    };
   }
 
   function refuseAll(writes: readonly TraceWrite[], code: ErrorCode, reason: string): Commit {
@@ -54,38 +118,6 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       clockJumps: [],
       brokenBy,
     };
-  }
-
-  /** Halves find the write that the store refuses in a few steps, so that it never fails another caller. */
-  function commitInHalves(writes: readonly TraceWrite[]): Commit {
-    const middle = writes.length >> 1;
-    const left = commit(writes.slice(0, middle), []);
-    const right = commit(writes.slice(middle), []);
-    return {
-      outcomes: [...left.outcomes, ...right.outcomes],
-      clockJumps: [...left.clockJumps, ...right.clockJumps],
-      brokenBy,
-    };
-  }
-
-  function apply(
-    writes: readonly TraceWrite[],
-    keyUses: readonly KeyUse[],
-  ): Omit<Commit, 'brokenBy'> {
-    const wallUs = clock();
-    const ledgers = new Map<string, TeamLedger>();
-    const outcomes = writes.map((write): WriteOutcome => {
-      let ledger = ledgers.get(write.teamId);
-      if (!ledger) {
-        ledger = openLedger(write.teamId);
-        ledgers.set(write.teamId, ledger);
-      }
-      return { kind: 'stored', stamps: insertAll(ledger, write, wallUs) };
-    });
-    for (const ledger of ledgers.values()) closeLedger(ledger);
-    for (const { keyId, atUs } of keyUses) statements.noteKeyUse.run(keyId, atUs);
-    const clockJumps = [...ledgers.values()].flatMap(({ jump }) => jump ?? []);
-    return { outcomes, clockJumps };
   }
 
   function openLedger(teamId: string): TeamLedger {
@@ -112,25 +144,30 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       if (createdAtUs <= ledger.lastUs) {
         ledger.jump = { teamId: ledger.teamId, aheadUs: ledger.lastUs - wallUs };
       }
-      const stamp = { id: uuidV7(createdAtUs), createdAtUs };
+      const id = uuidV7Bytes(createdAtUs);
       ledger.lastUs = createdAtUs;
       ledger.lastSeq += 1;
-      insertTrace(ledger, draft, stamp);
+      insertTrace(ledger, draft, id, createdAtUs);
       if (ledger.rollups.isFull) writeRollups(ledger);
       ledger.rollups.add(draft, createdAtUs);
-      return stamp;
+      return { id: uuidText(id), createdAtUs };
     });
   }
 
-  function insertTrace(ledger: TeamLedger, draft: TraceDraft, stamp: TraceStamp): void {
+  function insertTrace(
+    ledger: TeamLedger,
+    draft: TraceDraft,
+    id: Buffer,
+    createdAtUs: number,
+  ): void {
     const input = draft.input === null ? null : encodePayload(draft.input);
     const output = draft.output === null ? null : encodePayload(draft.output);
     const error = draft.errorMessage === null ? null : encodePayload(draft.errorMessage);
     statements.insertTrace.run(
       ledger.teamNo,
       ledger.lastSeq,
-      uuidBytes(stamp.id),
-      stamp.createdAtUs,
+      id,
+      createdAtUs,
       draft.model,
       draft.status === 'error' ? 1 : 0,
       draft.promptTokens,
@@ -175,7 +212,15 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
     );
   }
 
-  return { commit };
+  return { take, commit };
+}
+
+/** A transaction that is under way. */
+interface OpenBatch {
+  /** When the writes came that are being applied. */
+  wallUs: number;
+  ledgers: Map<string, TeamLedger>;
+  outcomes: WriteOutcome[];
 }
 
 /** One team's place in a transaction: where its sequence stands, and what its traces add up to. */

@@ -1,0 +1,72 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import type { Bench } from '../lab/bench.ts';
+import { smallPayloads } from '../lab/bodies.ts';
+import { fire } from '../lab/load.ts';
+import { startControl, startService } from '../lab/processes.ts';
+import { inTurns } from '../lab/rounds.ts';
+import { median, medianRatio, milliseconds, perSecond } from '../lab/statistics.ts';
+import { postRequests, writingConnections as connections } from '../lab/writers.ts';
+
+const run = promisify(execFile);
+
+export const ingest: Bench = {
+  name: 'ingest',
+  asks: 'POST /traces, 1 KB bodies, 64 connections: synced, counted, with a key; beside an echo that does nothing',
+  async run(lab) {
+    const { rounds, seconds, warmUpSeconds } = lab.plan;
+    const database = await lab.emptyDatabase('ingest');
+    const requests = postRequests(lab, 'ingest', database, smallPayloads);
+    const echo = await startControl('echo-server.ts');
+    const service = await startService(database.path);
+    for (const { url } of [echo, service]) {
+      await fire(url, requests, { connections, seconds: warmUpSeconds });
+    }
+    const { E, ours, D } = await inTurns(rounds, {
+      E: () => fire(echo.url, requests, { connections, seconds }),
+      ours: () => fire(service.url, requests, { connections, seconds }),
+      D: async () => ({ perSecond: await storeAlone(lab.file('store-alone.db'), seconds) }),
+    });
+    await echo.stop();
+    await service.stop();
+
+    const rates = ours.map((load) => load.perSecond);
+    const echoRates = E.map((load) => load.perSecond);
+    const storeRates = D.map((load) => load.perSecond);
+    const p99s = ours.map(({ p99Us }) => p99Us);
+    const echoP99s = E.map(({ p99Us }) => p99Us);
+    return [
+      {
+        bench: 'ingest',
+        what: 'requests a second',
+        value: medianRatio(rates, echoRates),
+        unit: '× E',
+        goal: { atLeast: 0.65 },
+        detail: `${perSecond(rates)}; E ${perSecond(echoRates)}`,
+      },
+      {
+        bench: 'ingest',
+        what: 'p99 latency',
+        value: median(p99s) / median(echoP99s),
+        unit: '× E',
+        goal: { atMost: 3 },
+        detail: `${milliseconds(p99s)}; E ${milliseconds(echoP99s)}`,
+      },
+      {
+        bench: 'ingest',
+        what: 'rows a second beside the store alone',
+        value: medianRatio(rates, storeRates),
+        unit: '× D',
+        goal: null,
+        detail: `D ${perSecond(storeRates)}`,
+      },
+    ];
+  },
+};
+
+async function storeAlone(path: string, seconds: number): Promise<number> {
+  const file = fileURLToPath(new URL('../lab/store-control.ts', import.meta.url));
+  const { stdout } = await run(process.execPath, [file, path, String(seconds)]);
+  return (JSON.parse(stdout) as { perSecond: number }).perSecond;
+}

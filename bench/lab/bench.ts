@@ -1,0 +1,31 @@
+import type { Lab } from './lab.ts';
+
+/** One measured property. `value` is compared with `goal`; a row without a goal is there to be known. */
+export interface Finding {
+  bench: string;
+  what: string;
+  value: number;
+  /** How the value reads, such as `× E` or `MB`. */
+  unit: string;
+  goal: Goal | null;
+  /** The figures behind it, for people. */
+  detail: string;
+}
+
+export type Goal = { atLeast: number } | { atMost: number };
+
+export interface Bench {
+  name: string;
+  asks: string;
+  run(lab: Lab): Promise<Finding[]>;
+}
+
+export function isMet({ value, goal }: Finding): boolean | null {
+  if (goal === null) return null;
+  return 'atLeast' in goal ? value >= goal.atLeast : value <= goal.atMost;
+}
+
+export function goalText(goal: Goal | null): string {
+  if (goal === null) return '';
+  return 'atLeast' in goal ? `≥ ${goal.atLeast}` : `≤ ${goal.atMost}`;
+}

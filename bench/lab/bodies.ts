@@ -1,0 +1,52 @@
+import { readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { demoDrafts } from '../../server/src/cli/demo-data.ts';
+
+export interface PayloadSizes {
+  inputChars: number;
+  outputChars: number;
+}
+
+/** With these a body has about 1 KB. */
+export const smallPayloads: PayloadSizes = { inputChars: 450, outputChars: 280 };
+/** A long prompt and a long answer: about 40 KB. */
+export const largePayloads: PayloadSizes = { inputChars: 20_000, outputChars: 20_000 };
+
+/** Bodies of `POST /traces`, no two alike. */
+export function traceBodies(count: number, { inputChars, outputChars }: PayloadSizes): string[] {
+  const text = ordinaryText();
+  const slice = (at: number, chars: number): string => {
+    const start = (at * 7_919) % Math.max(1, text.length - chars);
+    return text.slice(start, start + chars);
+  };
+  return Array.from(demoDrafts(count, 7), (draft, i) =>
+    JSON.stringify({
+      model: draft.model,
+      input: slice(2 * i, inputChars),
+      output: slice(2 * i + 1, outputChars),
+      prompt_tokens: draft.promptTokens,
+      completion_tokens: draft.completionTokens,
+      latency_ms: draft.latencyMs,
+      cost_usd: draft.costUsd,
+      status: draft.status,
+      error_message: draft.errorMessage,
+      feature_name: draft.featureName,
+      user_identifier: draft.userIdentifier,
+    }),
+  );
+}
+
+/** English and code as people write them: this project's own. Made-up text would compress too well. */
+function ordinaryText(): string {
+  const root = fileURLToPath(new URL('../../', import.meta.url));
+  const files = ['docs', 'server/src', 'server/test'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => /\.(md|ts)$/.test(name))
+      .map((name) => join(root, folder, name)),
+  );
+  return files
+    .sort()
+    .map((file) => readFileSync(file, 'utf8'))
+    .join('\n');
+}

@@ -1,0 +1,74 @@
+/** `npm run bench`: all benches, or those that are named. */
+import { parseArgs } from 'node:util';
+import { growth } from './benches/growth.ts';
+import { ingest } from './benches/ingest.ts';
+import { large } from './benches/large.ts';
+import { mixed } from './benches/mixed.ts';
+import { pages } from './benches/pages.ts';
+import { reads } from './benches/reads.ts';
+import { start } from './benches/start.ts';
+import type { Bench, Finding } from './lab/bench.ts';
+import { fullPlan, openLab, quickPlan } from './lab/lab.ts';
+import { generator, refuseWithoutGenerator } from './lab/load.ts';
+import { currentCommit, describeMachine } from './lab/machine.ts';
+import { plainTable, saveReport, updateDocs } from './lab/report.ts';
+import { syncTimeMs } from './lab/sync-time.ts';
+
+/** Reads come before what writes to the same databases. */
+const benches: readonly Bench[] = [ingest, large, reads, pages, start, mixed, growth];
+
+const help = `Usage: npm run bench -- [names] [flags]
+
+${benches.map(({ name, asks }) => `  ${name.padEnd(8)} ${asks}`).join('\n')}
+
+  --quick       tiny sizes and one round: only shows that everything runs
+  --data DIR    keep the filled databases there, and use those that are there
+  --help
+
+Every figure is a ratio to a control of the same run, measured in turns; the median of ${fullPlan.rounds} rounds. Results go to
+bench/results/; a whole run also fills in docs/performance.md. Talks to the loopback only.`;
+
+async function main(): Promise<void> {
+  const { values: flags, positionals: names } = parseArgs({
+    allowPositionals: true,
+    options: {
+      quick: { type: 'boolean', default: false },
+      data: { type: 'string' },
+      help: { type: 'boolean', default: false },
+    },
+  });
+  if (flags.help) return print(help);
+  const unknown = names.find((name) => !benches.some((bench) => bench.name === name));
+  if (unknown !== undefined) throw new Error(`There is no bench "${unknown}".\n\n${help}`);
+  refuseWithoutGenerator();
+
+  const chosen = names.length === 0 ? benches : benches.filter(({ name }) => names.includes(name));
+  const lab = openLab(flags.quick ? quickPlan : fullPlan, flags.data ?? null);
+  process.once('exit', () => lab.clear());
+  const startMs = performance.now();
+  const machine = describeMachine(syncTimeMs(lab.file('sync')));
+  const findings: Finding[] = [];
+  for (const bench of chosen) {
+    lab.say(`${bench.name}: ${bench.asks}`);
+    const own = await bench.run(lab);
+    lab.say(`${plainTable(own)}\n`);
+    findings.push(...own);
+  }
+  const minutes = Number(((performance.now() - startMs) / 60_000).toFixed(1));
+  print(`${plainTable(findings)}\n\n${minutes} minutes, load from ${generator}`);
+  if (flags.quick) return;
+  const date = new Date().toISOString().slice(0, 10);
+  const report = { commit: currentCommit(), date, generator, machine, minutes, findings };
+  print(`written to ${saveReport(report)}`);
+  if (chosen.length === benches.length) updateDocs(report);
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+process.once('SIGINT', () => process.exit(130));
+await main().catch((error: unknown) => {
+  process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+  process.exitCode = 1;
+});
