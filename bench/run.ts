@@ -1,5 +1,6 @@
 /** `npm run bench`: all benches, or those that are named. */
 import { parseArgs } from 'node:util';
+import { batch } from './benches/batch.ts';
 import { growth } from './benches/growth.ts';
 import { ingest } from './benches/ingest.ts';
 import { large } from './benches/large.ts';
@@ -15,7 +16,7 @@ import { plainTable, saveReport, updateDocs } from './lab/report.ts';
 import { syncTimeMs } from './lab/sync-time.ts';
 
 /** Reads come before what writes to the same databases. */
-const benches: readonly Bench[] = [ingest, large, reads, pages, start, mixed, growth];
+const benches: readonly Bench[] = [ingest, batch, large, reads, pages, start, mixed, growth];
 
 const help = `Usage: npm run bench -- [names] [flags]
 

@@ -1,15 +1,11 @@
-import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import type { Bench } from '../lab/bench.ts';
 import { smallPayloads } from '../lab/bodies.ts';
 import { fire } from '../lab/load.ts';
 import { startControl, startService } from '../lab/processes.ts';
 import { inTurns } from '../lab/rounds.ts';
+import { storeAlone } from '../lab/store-alone.ts';
 import { median, medianRatio, milliseconds, perSecond } from '../lab/statistics.ts';
 import { postRequests, writingConnections as connections } from '../lab/writers.ts';
-
-const run = promisify(execFile);
 
 export const ingest: Bench = {
   name: 'ingest',
@@ -64,9 +60,3 @@ export const ingest: Bench = {
     ];
   },
 };
-
-async function storeAlone(path: string, seconds: number): Promise<number> {
-  const file = fileURLToPath(new URL('../lab/store-control.ts', import.meta.url));
-  const { stdout } = await run(process.execPath, [file, path, String(seconds)]);
-  return (JSON.parse(stdout) as { perSecond: number }).perSecond;
-}

@@ -19,6 +19,11 @@ const table = {
     title: 'Malformed UTF-8',
     say: 'The body is not valid UTF-8.',
   },
+  malformed_gzip: {
+    status: 400,
+    title: 'Malformed gzip',
+    say: 'The body is not valid gzip, though its Content-Encoding says so.',
+  },
   key_missing: {
     status: 401,
     title: 'API key missing',
@@ -72,12 +77,17 @@ const table = {
   unsupported_media_type: {
     status: 415,
     title: 'Unsupported media type',
-    say: 'Send the body as "Content-Type: application/json", without a Content-Encoding.',
+    say: 'Send the body as "Content-Type: application/json", as it is or with "Content-Encoding: gzip".',
   },
   invalid_input: {
     status: 422,
     title: 'Invalid input',
     say: 'The input is not valid; see "errors".',
+  },
+  idempotency_key_reused: {
+    status: 422,
+    title: 'Idempotency key reused',
+    say: 'This Idempotency-Key came before with another request. Use a new key for a new request.',
   },
   too_many_failed_attempts: {
     status: 429,

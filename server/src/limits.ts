@@ -5,6 +5,8 @@
 export const limits = Object.freeze({
   // What one request may hold.
   bodyBytesMax: 5 * 1024 * 1024,
+  batchBodyBytesMax: 20 * 1024 * 1024,
+  batchTracesMax: 1_000,
   headerBytesMax: 16 * 1024,
   labelCharsMax: 255,
   countMax: 2 ** 31 - 1,
@@ -16,6 +18,8 @@ export const limits = Object.freeze({
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
   groupChunkRows: 1_000,
+  // Answers of the analytics that are remembered until the next commit.
+  answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   streamSliceChars: 64 * 1024,
 
@@ -25,10 +29,10 @@ export const limits = Object.freeze({
   // What may wait for the disk. Past either bound a write is answered 503.
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
-  // Writes that go to the writer's thread as one message.
-  chunkWritesMax: 8,
-  // Writes of one turn of the event loop after which the writer need not wait for the rest of them.
-  turnWritesMax: 24,
+  // Traces that go to the writer's thread as one message.
+  chunkRowsMax: 8,
+  // Traces of one turn of the event loop after which the writer need not wait for the rest of them.
+  turnRowsMax: 24,
   // What one transaction may hold, so that no caller waits behind an endless commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,
@@ -54,6 +58,11 @@ export const limits = Object.freeze({
   stopSweepMs: 25,
   stopGraceMs: 5_000,
   stopTimeoutMs: 20_000,
+
+  // Requests that may be stored only once.
+  idempotencyKeyCharsMax: 255,
+  idempotencyLifeMs: 24 * 3_600_000,
+  idempotencySweepRowsMax: 100,
 
   // Keys and sign-in.
   keyCacheEntriesMax: 10_000,

@@ -70,7 +70,8 @@ async function fill(
         { teamId, drafts: take(drafts, rows), timesUs: take(times, rows) },
       ]);
       if (outcome?.kind !== 'stored') {
-        throw new OperatorError(`The store refused the traces: ${outcome?.reason ?? 'no answer'}.`);
+        const reason = outcome?.kind === 'refused' ? outcome.reason : 'no answer';
+        throw new OperatorError(`The store refused the traces: ${reason}.`);
       }
       stored += rows;
       progress.show(stored, count);

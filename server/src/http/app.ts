@@ -29,6 +29,7 @@ import { getTraces } from './routes/get-traces.ts';
 import { healthz } from './routes/healthz.ts';
 import { openapi } from './routes/openapi.ts';
 import { postTrace } from './routes/post-trace.ts';
+import { postTraceBatch } from './routes/post-trace-batch.ts';
 import { readyz } from './routes/readyz.ts';
 import { components } from './schemas.ts';
 import { serverOptions } from './server-options.ts';
@@ -37,6 +38,7 @@ import type { ServerSettings } from './server-options.ts';
 /** Every endpoint of the API, under the base path. */
 const apiRoutes: readonly Route[] = [
   postTrace,
+  postTraceBatch,
   getTraces,
   getTrace,
   getOverview,
@@ -66,12 +68,15 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const app: App = fastify(serverOptions(options)).withTypeProvider<TypeBoxTypeProvider>();
 
   const methods = watchRoutes(app);
-  acceptOnlyJson(app);
+  const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
+  acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(logger, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
   app.decorateRequest('caller', null);
   app.decorateRequest('startMs', 0);
+  app.decorateRequest('bodyBytes', 0);
+  app.decorateRequest('bodyHash', null);
   app.addHook('onRequest', (request, reply, done) => {
     beginReply(request, reply);
     if (isStopping()) reply.header('connection', 'close');
@@ -99,7 +104,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const deps: RouteDeps = {
     ...options,
     gate: openGate(app, options),
-    withinBodyBudget: openBodyBudget(limits.bodiesBytesMax, options.bodyBytesMax),
+    bodyBudget,
   };
   const addAll = (routes: readonly Route[]) => async (scope: App) => {
     for (const route of routes) route(scope, deps);

@@ -42,6 +42,10 @@ function messageOf({
       return 'must not be empty';
     case 'maxLength':
       return `must be at most ${String(params['limit'])} characters long`;
+    case 'minItems':
+      return 'must not be empty';
+    case 'maxItems':
+      return `must hold at most ${String(params['limit'])} items`;
     case 'enum':
       return `must be one of ${quoted(params['allowedValues'])}`;
     case 'pattern':
@@ -68,6 +72,7 @@ const withArticle: Readonly<Record<string, string>> = {
   number: 'a finite number',
   string: 'a string',
   object: 'a JSON object',
+  array: 'a list',
 };
 
 function quoted(values: unknown): string {

@@ -30,7 +30,7 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
     },
     refResolver: { buildLocalReference: (json) => json['$id'] as string },
     transform: ({ schema, url }) => ({
-      schema: showQueryTypes(schema),
+      schema: showForReaders(schema),
       url: withoutBase(url, basePath),
     }),
   };
@@ -40,19 +40,25 @@ function withoutBase(url: string, basePath: string): string {
   return url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url;
 }
 
-/** Query values are validated as texts; `openapi` in their schema says what a reader should see. */
-function showQueryTypes<T extends object>(schema: T): T {
-  const query = Reflect.get(schema, 'querystring') as QuerySchema | undefined;
-  if (!query) return schema;
-  const properties = Object.entries(query.properties).map(
-    ([name, { openapi, pattern, ...shown }]) => [
-      name,
-      openapi ? { ...openapi, ...shown, type: openapi.type } : { ...shown, pattern },
-    ],
-  );
-  return { ...schema, querystring: { ...query, properties: Object.fromEntries(properties) } };
+/** Where something is validated in another way than a reader should see it, `openapi` in its schema says what to show. */
+function showForReaders<T extends object>(schema: T): T {
+  const parts = ['querystring', 'headers', 'body'].flatMap((part) => {
+    const object = Reflect.get(schema, part) as ObjectSchema | undefined;
+    return object?.properties ? [[part, { ...object, properties: shown(object.properties) }]] : [];
+  });
+  return { ...schema, ...Object.fromEntries(parts) };
 }
 
-interface QuerySchema {
-  properties: Record<string, { openapi?: { type: string }; pattern?: string }>;
+function shown(properties: NonNullable<ObjectSchema['properties']>) {
+  return Object.fromEntries(
+    Object.entries(properties).map(([name, { openapi, ...schema }]) => {
+      if (!openapi) return [name, schema];
+      const { pattern: _, ...rest } = schema;
+      return [name, { ...openapi, ...rest, ...openapi }];
+    }),
+  );
+}
+
+interface ObjectSchema {
+  properties?: Record<string, { openapi?: object; pattern?: string }>;
 }

@@ -10,7 +10,7 @@ import type { Clock } from '../core/clock.ts';
 import type { GroupCommit } from '../ingest/group-commit.ts';
 import type { Store } from '../store/store.ts';
 import type { Gate } from './auth.ts';
-import type { openBodyBudget } from './body-budget.ts';
+import type { BodyBudget } from './body-budget.ts';
 
 /** What routes are given. Each takes what it needs of this, and nothing else. */
 export interface RouteDeps {
@@ -18,8 +18,10 @@ export interface RouteDeps {
   commits: GroupCommit;
   clock: Clock;
   gate: Gate;
-  /** A hook for routes that take a body. */
-  withinBodyBudget: ReturnType<typeof openBodyBudget>;
+  /** For routes that take a body. */
+  bodyBudget: BodyBudget;
+  /** The largest trace, as JSON. */
+  bodyBytesMax: number;
   basePath: string;
   isStopping(): boolean;
 }

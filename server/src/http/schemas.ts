@@ -117,7 +117,38 @@ const TracePage = Type.Object(
   { $id: 'TracePage', additionalProperties: false },
 );
 
+const Rejection = Type.Object(
+  {
+    index: Type.Integer({ description: 'Its place in the request, from 0.' }),
+    errors: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
+  },
+  { $id: 'Rejection', additionalProperties: false, description: 'A trace that was not stored.' },
+);
+
+const BatchReply = Type.Object(
+  {
+    traces: Type.Array(refTo(ListedTrace), { description: 'What was stored, in order.' }),
+    rejected: Type.Array(refTo(Rejection)),
+  },
+  { $id: 'BatchReply', additionalProperties: false },
+);
+
+/** Each item is checked by itself, so that an invalid one does not spoil the rest. */
+export const BatchBody = Type.Object({
+  traces: Type.Unsafe<readonly unknown[]>({
+    type: 'array',
+    minItems: 1,
+    maxItems: limits.batchTracesMax,
+    openapi: { items: refTo(TraceInput) },
+  }),
+});
+
 const positiveInteger = '^[1-9][0-9]{0,8}$';
+const omit = Type.String({
+  pattern: '^(input|output)(,(input|output))?$',
+  description: 'Payloads to leave out of the reply: `input`, `output` or `input,output`.',
+  examples: ['input,output'],
+});
 
 /** Query values are texts. `openapi` is how the document shows them. */
 export const PageQuery = Type.Object({
@@ -140,11 +171,20 @@ export const PageQuery = Type.Object({
       description: `Traces a page; over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used.`,
     }),
   ),
-  omit: Type.Optional(
-    Type.String({
-      pattern: '^(input|output)(,(input|output))?$',
-      description: 'Payloads to leave out: `input`, `output` or `input,output`.',
-      examples: ['input,output'],
+  omit: Type.Optional(omit),
+});
+
+/** A batch may leave payloads out of its reply. */
+export const OmitQuery = Type.Object({ omit: Type.Optional(omit) });
+
+/** The value is checked with the request, since Fastify's own words would not name the header as it is written. */
+export const IdempotencyHeaders = Type.Object({
+  'idempotency-key': Type.Optional(
+    Type.Unsafe<string>({
+      openapi: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyCharsMax },
+      description:
+        'Makes a retry safe: the same key and body within 24 hours get the first reply again, with the header ' +
+        '`Idempotent-Replayed: true`, and nothing is stored. With another body: 422.',
     }),
   ),
 });
@@ -229,6 +269,8 @@ export const components = [
   Trace,
   ListedTrace,
   TracePage,
+  Rejection,
+  BatchReply,
   Overview,
   ModelRecord,
   FeatureRecord,
@@ -241,6 +283,7 @@ export const TraceBody = refTo(TraceInput);
 export const replies = {
   trace: refTo(Trace),
   tracePage: refTo(TracePage),
+  batch: refTo(BatchReply),
   overview: refTo(Overview),
   byModel: Type.Array(refTo(ModelRecord), {
     description: 'By `call_count` descending, then by name.',
@@ -269,10 +312,13 @@ export const refusals = {
   tooMany: { 429: problem('Too many failed attempts, or a rate limit.') },
   notFound: { 404: problem('No such trace in this team.') },
   invalid: { 422: problem('Invalid input.') },
+  invalidOrReused: {
+    422: problem('Invalid input, or an Idempotency-Key that came before with another body.'),
+  },
   body: {
-    400: problem('Malformed JSON or UTF-8.'),
+    400: problem('Malformed JSON, UTF-8 or gzip.'),
     413: problem('Body too large.'),
-    415: problem('Not application/json.'),
+    415: problem('Not application/json, or an encoding other than gzip.'),
   },
   write: { 503: problem('Overloaded, or the store does not answer.'), 507: problem('Disk full.') },
   unavailable: { 503: problem('The store does not answer.') },

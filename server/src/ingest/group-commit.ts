@@ -2,18 +2,21 @@ import { draftBytes } from '../core/trace.ts';
 import type { Trace, TraceDraft } from '../core/trace.ts';
 import { Failure } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { TraceWrite, TraceWriter, WriteOutcome } from '../store/store.ts';
+import type { Once, Replay, TraceWrite, TraceWriter, WriteOutcome } from '../store/store.ts';
 
 /**
  * Many callers, few transactions. What arrives goes to the store in small chunks, at the latest with the turn of the event loop;
  * the store commits together all that waits for it. Nothing here holds a write back, and every promise is settled.
  */
 export interface GroupCommit {
-  /** Resolves with the stored traces when they are on disk, readable and counted. Rejects with a `Failure`. */
-  append(teamId: string, drafts: readonly TraceDraft[]): Promise<Trace[]>;
+  /** Resolves when the traces are on disk, readable and counted. Rejects with a `Failure`. */
+  append(teamId: string, drafts: readonly TraceDraft[], once?: Once | null): Promise<Appended>;
   /** Resolves when nothing waits any more. */
   drain(): Promise<void>;
 }
+
+/** The stored traces; or where those of an earlier request with the same key are. */
+export type Appended = { kind: 'recorded'; traces: Trace[] } | ({ kind: 'replayed' } & Replay);
 
 export interface QueueBounds {
   queueRowsMax: number;
@@ -23,14 +26,15 @@ export interface QueueBounds {
 interface Caller {
   write: TraceWrite;
   bytes: number;
-  resolve(traces: Trace[]): void;
+  resolve(appended: Appended): void;
   reject(error: Failure): void;
 }
 
 export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limits): GroupCommit {
   let gathering: Caller[] = [];
   let isTurnOpen = false;
-  let sentInTurn = 0;
+  let gatheringRows = 0;
+  let rowsOfTurn = 0;
   let rowsWaiting = 0;
   let bytesWaiting = 0;
   let idle: (() => void)[] = [];
@@ -39,11 +43,12 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
     rowsWaiting += caller.write.drafts.length;
     bytesWaiting += caller.bytes;
     // The writer starts on the first few while the others are still being parsed: else the two threads work in turns.
-    if (gathering.length >= limits.chunkWritesMax) {
-      sentInTurn += gathering.length;
-      send(sentInTurn < limits.turnWritesMax);
+    if (gatheringRows >= limits.chunkRowsMax) {
+      rowsOfTurn += gatheringRows;
+      send(rowsOfTurn < limits.turnRowsMax);
     }
     gathering.push(caller);
+    gatheringRows += caller.write.drafts.length;
     if (isTurnOpen) return;
     isTurnOpen = true;
     setImmediate(endTurn);
@@ -52,14 +57,14 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
   /** There is always something left to send, since a chunk goes only when the next write is here. */
   function endTurn(): void {
     isTurnOpen = false;
-    sentInTurn = 0;
     send(false);
   }
 
   function send(moreFollow: boolean): void {
     const callers = gathering;
     gathering = [];
-    if (!moreFollow) sentInTurn = 0;
+    gatheringRows = 0;
+    if (!moreFollow) rowsOfTurn = 0;
     writer
       .append(
         callers.map(({ write }) => write),
@@ -80,7 +85,9 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
     rowsWaiting -= caller.write.drafts.length;
     bytesWaiting -= caller.bytes;
     if (outcome?.kind === 'stored') {
-      caller.resolve(stampAll(caller.write, outcome.stamps));
+      caller.resolve({ kind: 'recorded', traces: stampAll(caller.write, outcome.stamps) });
+    } else if (outcome?.kind === 'replayed') {
+      caller.resolve(outcome);
     } else {
       const { code, reason } = outcome ?? { code: 'internal' as const, reason: 'no outcome' };
       caller.reject(new Failure(code, { cause: reason }));
@@ -92,14 +99,14 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
   }
 
   return {
-    append(teamId, drafts) {
+    append(teamId, drafts, once = null) {
       const bytes = drafts.reduce((sum, draft) => sum + draftBytes(draft), 0);
       const isFull =
         rowsWaiting + drafts.length > bounds.queueRowsMax ||
         bytesWaiting + bytes > bounds.queueBytesMax;
       if (isFull) return Promise.reject(new Failure('queue_full'));
-      const { promise, resolve, reject } = Promise.withResolvers<Trace[]>();
-      admit({ write: { teamId, drafts }, bytes, resolve, reject });
+      const { promise, resolve, reject } = Promise.withResolvers<Appended>();
+      admit({ write: { teamId, drafts, ...(once && { once }) }, bytes, resolve, reject });
       return promise;
     },
     drain() {

@@ -34,18 +34,37 @@ export interface ClockJump {
 export interface TraceWrite {
   teamId: string;
   drafts: readonly TraceDraft[];
+  /** Where the request may be stored only once. */
+  once?: Once;
   /** Times in place of the clock's, one a draft, ascending: for demo data. No route sets them. */
   timesUs?: readonly number[];
 }
 
+/** A request by its Idempotency-Key: a second one with the same key and body stores nothing. */
+export interface Once {
+  keyHash: string;
+  bodyHash: string;
+  /** What of the request was rejected, as the reply told it; for the same reply again. */
+  rejected: string | null;
+}
+
+/** Where the traces of an earlier request are, and what its reply said besides. */
+export interface Replay {
+  firstSeq: number;
+  count: number;
+  rejected: string | null;
+}
+
 export type WriteOutcome =
   | { kind: 'stored'; stamps: readonly TraceStamp[] }
+  | ({ kind: 'replayed' } & Replay)
   | { kind: 'refused'; code: ErrorCode; reason: string };
 
 export interface TraceWriter {
   /**
    * Stores each write in whole or not at all, and answers one outcome for each, in order. When it resolves,
-   * everything stored is on disk, readable and counted. The writes may share a transaction with others; one
+   * everything stored is on disk, readable and counted. Of two writes of the same `once` only the first is stored,
+   * also within one call and across restarts; the other is told where the first one's traces are. The writes may share a transaction with others; one
    * that is refused never takes another with it. Where more follow at once, the store may wait for them with
    * the commit; the last call must say that none do.
    */
@@ -75,6 +94,8 @@ export type GroupDimension = 'model' | 'feature';
 export interface TraceReader {
   page(teamId: string, request: PageRequest): Promise<TracePage>;
   trace(teamId: string, id: string): Promise<Trace | null>;
+  /** Traces that follow each other, in the order of their sequence. */
+  range(teamId: string, place: { firstSeq: number; count: number }): Promise<readonly Trace[]>;
   total(teamId: string): Promise<Tally>;
   /** By calls descending, then by name. */
   groups(

@@ -386,5 +386,5 @@ function write(teamId: string, ...bodies: TraceInput[]): TraceWrite {
 }
 
 function stampsOf(outcome: WriteOutcome) {
-  return outcome.kind === 'stored' ? outcome.stamps : assert.fail(`refused: ${outcome.reason}`);
+  return outcome.kind === 'stored' ? outcome.stamps : assert.fail(JSON.stringify(outcome));
 }

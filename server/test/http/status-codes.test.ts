@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { gzipSync } from 'node:zlib';
+import { deflateSync, gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
 import { errorTable } from '../../src/errors.ts';
 import type { ErrorCode } from '../../src/errors.ts';
@@ -144,6 +144,14 @@ const refusals: Record<ErrorCode, Rows> = {
     'a number that is none': () => post('{"model":"m","cost_usd":NaN}'),
     'a raw newline in a string': () => post('{"model":"a\nb"}'),
   },
+  malformed_gzip: {
+    'words that should be gzip': () =>
+      post(small, { headers: { ...jsonType, 'content-encoding': 'gzip' } }),
+    'gzip that breaks off': () =>
+      post(gzipSync(small).subarray(0, 20), {
+        headers: { ...jsonType, 'content-encoding': 'gzip' },
+      }),
+  },
   malformed_utf8: {
     'a stray byte': () => postBytes(0xff),
     'a cut-off character': () => postBytes(0xe2, 0x82),
@@ -215,14 +223,21 @@ const refusals: Record<ErrorCode, Rows> = {
     'a type that begins like JSON': () => postAs('application/jsonx'),
     'a type that is none': () => postAs('json'),
     'a body without a type': () => post(small, { headers: {} }),
-    'a compressed body': () =>
-      post(gzipSync(small), { headers: { ...jsonType, 'content-encoding': 'gzip' } }),
+    'a body in another encoding': () =>
+      post(deflateSync(small), { headers: { ...jsonType, 'content-encoding': 'deflate' } }),
   },
   invalid_input: {
     'a trace without a model': () => post('{}'),
     'no body and no type': () =>
       ask({ method: 'POST', path: '/v1/traces', headers: bearer(keys.full.key) }),
     'page 0': () => get('/traces?page=0'),
+  },
+  idempotency_key_reused: {
+    'a key that came with another body': async () => {
+      const headers = { ...jsonType, 'idempotency-key': 'once' };
+      assert.equal((await post(small, { headers })).status, 201);
+      return post('{"model":"other"}', { headers });
+    },
   },
   too_many_failed_attempts: { 'the 31st bad key of an address in a minute': afterManyGuesses },
   rate_limited: { 'the 6th request of a key that may send 5': afterManyRequests },

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
-import type { TraceDraft } from '../../src/core/trace.ts';
+import type { Trace, TraceDraft } from '../../src/core/trace.ts';
 import { Failure } from '../../src/errors.ts';
 import { openGroupCommit } from '../../src/ingest/group-commit.ts';
+import type { Appended } from '../../src/ingest/group-commit.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../../src/store/store.ts';
 
 const bounds = { queueRowsMax: 10, queueBytesMax: 100_000 };
@@ -32,6 +33,8 @@ const stored = (write: TraceWrite): WriteOutcome => ({
   kind: 'stored',
   stamps: write.drafts.map((_, i) => ({ id: `id-${i}`, createdAtUs: i })),
 });
+const tracesOf = (appended: Appended): Trace[] =>
+  appended.kind === 'recorded' ? appended.traces : assert.fail(appended.kind);
 const codeOf = (error: unknown): string => (error instanceof Failure ? error.code : String(error));
 
 test('what arrives in one turn goes to the store together, and nothing waits for a timer', async () => {
@@ -52,7 +55,7 @@ test('what arrives in one turn goes to the store together, and nothing waits for
   );
   for (const call of calls) call.answer(call.writes.map(stored));
   assert.deepEqual(
-    (await Promise.all(promises)).map(([trace]) => trace?.model),
+    (await Promise.all(promises)).map((appended) => tracesOf(appended)[0]?.model),
     ['a', 'b', 'c', 'd'],
   );
 });
@@ -73,7 +76,7 @@ test('many writes of one turn go out in small chunks, in order', async () => {
   );
   await nextTurn();
   for (const call of calls) call.answer(call.writes.map(stored));
-  const models = (await Promise.all(promises)).map(([trace]) => trace?.model);
+  const models = (await Promise.all(promises)).map((appended) => tracesOf(appended)[0]?.model);
   assert.deepEqual(
     models,
     Array.from({ length: 20 }, (_, i) => `m${i}`),
@@ -113,7 +116,7 @@ test('a store that breaks fails its callers and nobody after them', async () => 
   const next = commits.append('t', [draft('b')]);
   await nextTurn();
   calls[1]?.answer(calls[1].writes.map(stored));
-  assert.equal((await next).length, 1);
+  assert.equal(tracesOf(await next).length, 1);
 });
 
 test('past the bound of rows a write is refused at once, and accepted again when there is room', async () => {
@@ -130,7 +133,7 @@ test('past the bound of rows a write is refused at once, and accepted again when
   const next = commits.append('t', [draft('c')]);
   await nextTurn();
   calls.at(-1)?.answer([stored(calls.at(-1)?.writes[0] ?? assert.fail())]);
-  assert.equal((await next).length, 1);
+  assert.equal(tracesOf(await next).length, 1);
 });
 
 test('past the bound of bytes a write is refused at once', async () => {

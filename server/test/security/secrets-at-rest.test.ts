@@ -174,7 +174,7 @@ test('a prompt is neither in the log at debug nor in an error reply, however its
     [400, { ...post, body: prompt.slice(0, -3) }],
     [400, { ...post, body: `${prompt}${prompt}` }],
     [400, { ...post, body: `{"input":${canary('Bare')}}` }],
-    [415, { ...post, body: gzipSync(prompt), headers: { ...headers, 'content-encoding': 'gzip' } }],
+    [415, { ...post, body: gzipSync(prompt), headers: { ...headers, 'content-encoding': 'br' } }],
     [404, { ...post, path: `/${canary('Path')}`, body: prompt }],
     [405, { ...post, method: 'PUT', body: prompt }],
   ];

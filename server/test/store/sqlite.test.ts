@@ -8,7 +8,7 @@ import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { startWriter } from '../../src/store/sqlite/writer-client.ts';
 import type { Store, TraceWrite } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
-import { startTestService, temporaryFolder } from '../support/service.ts';
+import { groupsOf, startTestService, temporaryFolder } from '../support/service.ts';
 
 const system = { kind: 'system' } as const;
 
@@ -39,6 +39,37 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
     assert.equal((await store.trace('far', first[0]?.id ?? ''))?.model, 'b');
     assert.deepEqual((await verifyTeam(store, 'far')).differences, []);
     assert.deepEqual(await store.checkStorage(), []);
+  }));
+
+test('an answer is remembered only until somebody commits, be it another connection or another team', () =>
+  withStore(async (store, path) => {
+    const tool = await openSqliteStore({ path, clock: system, role: 'tool' });
+    const { team } = await store.ensureTeam('t', 1);
+    const { team: other } = await store.ensureTeam('other', 1);
+    const today = Math.floor(Date.now() / 86_400_000);
+    const range = { firstDay: today - 1, lastDay: today + 1 };
+    const answers = async () => {
+      const calls = async (dimension: 'model' | 'feature') =>
+        (await groupsOf(store, team.id, dimension)).map(({ tally }) => tally.calls);
+      return [
+        (await store.total(team.id)).calls,
+        (await store.days(team.id, range)).reduce((sum, { tally }) => sum + tally.calls, 0n),
+        ...(await calls('model')),
+        ...(await calls('feature')),
+      ];
+    };
+    const drafts = [draftTrace({ model: 'm', feature_name: 'f' })];
+    try {
+      for (let i = 1n; i <= 20n; i++) {
+        await (i % 2n === 0n ? store : tool).append([{ teamId: team.id, drafts }]);
+        assert.deepEqual(await answers(), [i, i, i, i]);
+        assert.deepEqual(await answers(), [i, i, i, i]);
+        await store.append([{ teamId: other.id, drafts }]);
+        assert.deepEqual(await answers(), [i, i, i, i]);
+      }
+    } finally {
+      await tool.close();
+    }
   }));
 
 test('every append is settled when the writer dies, and none after it', async () => {

@@ -3,6 +3,7 @@ import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
 import type { Payload } from '../../store/store.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { omittedPayloads } from '../omit.ts';
 import { jsonContentType } from '../record-json.ts';
 import type { Route } from '../route.ts';
 import { PageQuery, refusals, replies } from '../schemas.ts';
@@ -35,7 +36,7 @@ export const getTraces: Route = (app, { store, gate }) => {
         Number(request.query.limit ?? limits.pageRowsDefault),
         limits.pageRowsMax,
       );
-      const omit = new Set((request.query.omit?.split(',') ?? []) as Payload[]);
+      const omit = omittedPayloads(request.query.omit);
       const { total, first, rest } = await store.page(teamId, { page, limit, omit });
       const tail = `],"total":${total},"page":${page},"limit":${limit}}`;
       const pieces = first.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));

@@ -1,25 +1,27 @@
 import { draftTrace } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { onceOf, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
-import { TraceBody, refusals, replies } from '../schemas.ts';
+import { IdempotencyHeaders, TraceBody, refusals, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
-export const postTrace: Route = (app, { commits, gate, withinBodyBudget, basePath }) => {
+export const postTrace: Route = (app, { store, commits, gate, bodyBudget, basePath }) => {
   app.post(
     '/traces',
     {
-      onRequest: [requireKey(gate, 'ingest'), withinBodyBudget],
+      onRequest: [requireKey(gate, 'ingest'), bodyBudget.hold],
       schema: {
         operationId: 'createTrace',
         summary: 'Record one trace',
         tags: ['traces'],
+        headers: IdempotencyHeaders,
         body: TraceBody,
         response: {
           201: replies.trace,
           ...refusals.body,
           ...refusals.key,
-          ...refusals.invalid,
+          ...refusals.invalidOrReused,
           ...refusals.tooMany,
           ...refusals.write,
         },
@@ -27,7 +29,8 @@ export const postTrace: Route = (app, { commits, gate, withinBodyBudget, basePat
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      const [trace] = await commits.append(teamId, [draftTrace(request.body)]);
+      const appended = await commits.append(teamId, [draftTrace(request.body)], onceOf(request));
+      const [trace] = await tracesToShow(store, teamId, appended, reply);
       if (!trace) throw new Error('the store answered without the trace');
       return reply
         .code(201)

@@ -7,6 +7,7 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { NamedTally } from '../../core/analytics.ts';
 import type { PageRequest, Payload, TraceReader } from '../store.ts';
+import { openAnswerMemo } from './answer-memo.ts';
 import { prepareTallies, tallyColumns, tallyFromRow, traceColumns, traceFromRow } from './rows.ts';
 import type { TallyStatement } from './rows.ts';
 import { keyOf, seqOfKey, teamOfKey } from './trace-key.ts';
@@ -23,6 +24,9 @@ export function openReader(db: DatabaseSync): TraceReader {
   const readTrace = db.prepare(`
     select ${traceColumns}, input, output from traces
     where id = ? and ${teamOfKey} = ${teamNo}`);
+  const readForward = db.prepare(`
+    select ${traceColumns}, input, output from traces
+    where key between ${keyOf} and ${keyOf} order by key`);
   const readTotal = prepareTallies(
     db,
     `select ${tallyColumns} from rollups
@@ -42,6 +46,15 @@ export function openReader(db: DatabaseSync): TraceReader {
        order by calls desc, key`,
     ),
   );
+
+  const memo = openAnswerMemo(db);
+  function remembered<T>(question: string, read: () => T): T {
+    const known = memo.recall(question) as T | undefined;
+    if (known !== undefined) return known;
+    const answer = read();
+    memo.keep(question, answer);
+    return answer;
+  }
 
   /** Traces from `fromSeq` down to `toSeq`, or fewer where their payloads fill a chunk before that. */
   function readChunk(team: TeamPlace, fromSeq: number, toSeq: number, omit: PageRequest['omit']) {
@@ -98,30 +111,53 @@ export function openReader(db: DatabaseSync): TraceReader {
       return row ? traceFromRow(row, teamId) : null;
     },
 
+    async range(teamId, { firstSeq, count }) {
+      const no = readCounter.get(teamId)?.['team_no'] as number | undefined;
+      const rows = no === undefined ? [] : readForward.all(no, firstSeq, no, firstSeq + count - 1);
+      if (rows.length !== count) {
+        throw new Failure('store_unavailable', { cause: `traces from ${firstSeq} are missing` });
+      }
+      return rows.map((row) => traceFromRow(row, teamId));
+    },
+
     async total(teamId) {
-      const row = readTotal.get(teamId);
-      return row ? tallyFromRow(row, 0) : emptyTally;
+      return remembered(`total ${teamId}`, () => {
+        const row = readTotal.get(teamId);
+        return row ? tallyFromRow(row, 0) : emptyTally;
+      });
     },
 
     async groups(teamId, dimension, take) {
+      const question = `${dimension} ${teamId}`;
+      const known = memo.recall(question) as readonly NamedTally[] | undefined;
+      if (known) {
+        take(known);
+        return;
+      }
       await groupStatements.use(async (statement) => {
+        let isWhole = true;
         let chunk: NamedTally[] = [];
         for (const row of statement.iterate(teamId, dimensions[dimension])) {
           chunk.push({ key: row[0] as string, tally: tallyFromRow(row, 1) });
           if (chunk.length < limits.groupChunkRows) continue;
           take(chunk);
           chunk = [];
+          isWhole = false;
           // A hundred thousand names must not keep everybody else waiting.
           await nextTurn();
         }
+        // What took several turns may be older than the newest commit by now, and is too much to keep.
+        if (isWhole) memo.keep(question, chunk);
         if (chunk.length > 0) take(chunk);
       });
     },
 
     async days(teamId, { firstDay, lastDay }) {
-      return readDays
-        .all(teamId, firstDay, lastDay)
-        .map((row) => ({ day: Number(row[0]), tally: tallyFromRow(row, 1) }));
+      return remembered(`days ${firstDay} ${lastDay} ${teamId}`, () =>
+        readDays
+          .all(teamId, firstDay, lastDay)
+          .map((row) => ({ day: Number(row[0]), tally: tallyFromRow(row, 1) })),
+      );
     },
   };
 }

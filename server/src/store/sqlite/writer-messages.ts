@@ -1,7 +1,7 @@
 import type { ClockSource } from '../../core/clock.ts';
 import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
-import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
+import type { ClockJump, Once, TraceWrite, WriteOutcome } from '../store.ts';
 import type { KeyUse } from './writer.ts';
 
 /** What the two threads say to each other. */
@@ -34,8 +34,8 @@ export type Packed = readonly unknown[];
 
 export function packWrites(writes: readonly TraceWrite[]): Packed {
   const packed: unknown[] = [];
-  for (const { teamId, drafts, timesUs } of writes) {
-    packed.push(teamId, drafts.length, timesUs ?? null);
+  for (const { teamId, drafts, once, timesUs } of writes) {
+    packed.push(teamId, drafts.length, once ?? null, timesUs ?? null);
     for (const draft of drafts) {
       packed.push(
         draft.model,
@@ -61,6 +61,7 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
   while (next.isMore()) {
     const teamId = next.take<string>();
     const count = next.take<number>();
+    const once = next.take<Once | null>();
     const timesUs = next.take<readonly number[] | null>();
     const drafts: TraceDraft[] = [];
     for (let i = 0; i < count; i++) {
@@ -78,19 +79,24 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
         userIdentifier: next.take(),
       });
     }
-    writes.push(timesUs === null ? { teamId, drafts } : { teamId, drafts, timesUs });
+    writes.push({ teamId, drafts, ...(once && { once }), ...(timesUs && { timesUs }) });
   }
   return writes;
 }
 
-/** Stands where the number of stamps would. */
+/** These stand where the number of stamps would. */
 const refused = -1;
+const replayed = -2;
 
 export function packOutcomes(outcomes: readonly WriteOutcome[]): Packed {
   const packed: unknown[] = [];
   for (const outcome of outcomes) {
     if (outcome.kind === 'refused') {
       packed.push(refused, outcome.code, outcome.reason);
+      continue;
+    }
+    if (outcome.kind === 'replayed') {
+      packed.push(replayed, outcome.firstSeq, outcome.count, outcome.rejected);
       continue;
     }
     packed.push(outcome.stamps.length);
@@ -107,6 +113,11 @@ export function unpackOutcomes(packed: Packed): WriteOutcome[] {
     if (count === refused) {
       const code = next.take<ErrorCode>();
       outcomes.push({ kind: 'refused', code, reason: next.take() });
+      continue;
+    }
+    if (count === replayed) {
+      const firstSeq = next.take<number>();
+      outcomes.push({ kind: 'replayed', firstSeq, count: next.take(), rejected: next.take() });
       continue;
     }
     const stamps: TraceStamp[] = [];

@@ -10,6 +10,7 @@ import type { ErrorCode } from '../../errors.ts';
 import { encodePayload } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
 import { rollBack } from './connection.ts';
+import { openOnceLedger } from './once-ledger.ts';
 import { faultOf } from './sqlite-errors.ts';
 import { keyOf, zstdBits } from './trace-key.ts';
 
@@ -35,6 +36,7 @@ export interface Writer {
 
 export function openWriter(db: DatabaseSync, clock: Clock): Writer {
   const statements = prepareAll(db);
+  const requests = openOnceLedger(db);
   let brokenBy: string | null = null;
   let taken: TraceWrite[] = [];
   /** What is known of `taken` so far: what was applied, or the error that ended the transaction. */
@@ -82,7 +84,15 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       ledger = openLedger(write.teamId);
       ledgers.set(write.teamId, ledger);
     }
+    const { once } = write;
+    const earlier = once ? requests.earlier(ledger.teamNo, once, wallUs) : null;
+    if (earlier) {
+      outcomes.push(earlier);
+      return;
+    }
+    const place = { firstSeq: ledger.lastSeq + 1, count: write.drafts.length };
     outcomes.push({ kind: 'stored', stamps: insertAll(ledger, write, wallUs) });
+    if (once) requests.note(ledger.teamNo, once, place, wallUs);
   }
 
   function finish({ ledgers, outcomes }: OpenBatch, keyUses: readonly KeyUse[]): Commit {

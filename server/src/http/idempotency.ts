@@ -1,0 +1,50 @@
+import { createHash, hash } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import type { Trace } from '../core/trace.ts';
+import { fail } from '../errors.ts';
+import type { Appended } from '../ingest/group-commit.ts';
+import { limits } from '../limits.ts';
+import type { Once, TraceReader } from '../store/store.ts';
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Of a request with an Idempotency-Key. */
+    bodyHash: string | null;
+  }
+}
+
+/** Remembers the body, as it was before any packing, where the request may be stored only once. */
+export function noteBody(request: FastifyRequest, body: Buffer): void {
+  if (request.headers['idempotency-key'] === undefined) return;
+  // The route is a part of it: what was a trace at one path is not the same request at another.
+  request.bodyHash = createHash('sha256')
+    .update(`${request.routeOptions.url ?? ''}\n`)
+    .update(body)
+    .digest('base64url');
+}
+
+const visibleAscii = new RegExp(`^[\\x21-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);
+
+/** What makes this request the same as an earlier one; null where the caller sent no key. */
+export function onceOf(request: FastifyRequest, rejected: string | null = null): Once | null {
+  const key = request.headers['idempotency-key'];
+  if (key === undefined) return null;
+  if (typeof key !== 'string' || !visibleAscii.test(key)) {
+    const message = `must be 1 to ${limits.idempotencyKeyCharsMax} visible ASCII characters`;
+    return fail('invalid_input', { errors: [{ field: 'Idempotency-Key', message }] });
+  }
+  if (request.bodyHash === null) throw new Error('the body was not noted');
+  return { keyHash: hash('sha256', key, 'base64url'), bodyHash: request.bodyHash, rejected };
+}
+
+/** The traces that the reply shows: those just stored, or those of the first request, which it says. */
+export async function tracesToShow(
+  store: TraceReader,
+  teamId: string,
+  appended: Appended,
+  reply: FastifyReply,
+): Promise<readonly Trace[]> {
+  if (appended.kind === 'recorded') return appended.traces;
+  reply.header('idempotent-replayed', 'true');
+  return store.range(teamId, appended);
+}

@@ -1,0 +1,6 @@
+import type { Payload } from '../store/store.ts';
+
+/** The payloads of a query like `omit=input,output`, which the schema has checked. */
+export function omittedPayloads(omit: string | undefined): ReadonlySet<Payload> {
+  return new Set((omit?.split(',') ?? []) as Payload[]);
+}

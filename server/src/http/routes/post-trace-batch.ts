@@ -1,0 +1,106 @@
+import type { FastifyRequest } from 'fastify';
+import { draftTrace } from '../../core/trace.ts';
+import type { TraceDraft, TraceInput } from '../../core/trace.ts';
+import { fail } from '../../errors.ts';
+import type { FieldError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { callerOf, requireKey } from '../auth.ts';
+import { fieldErrors } from '../field-errors.ts';
+import { onceOf, tracesToShow } from '../idempotency.ts';
+import { omittedPayloads } from '../omit.ts';
+import { jsonContentType } from '../record-json.ts';
+import type { Route } from '../route.ts';
+import {
+  BatchBody,
+  IdempotencyHeaders,
+  OmitQuery,
+  TraceBody,
+  refusals,
+  replies,
+} from '../schemas.ts';
+import { listedTraceJson } from '../trace-json.ts';
+
+interface Rejection {
+  index: number;
+  errors: readonly FieldError[];
+}
+
+/** `POST /traces/batch`: the valid traces in one commit, in order; each invalid one is told by its index and spoils no other. */
+export const postTraceBatch: Route = (app, { store, commits, gate, bodyBudget, bodyBytesMax }) => {
+  app.post(
+    '/traces/batch',
+    {
+      bodyLimit: Math.max(limits.batchBodyBytesMax, bodyBytesMax),
+      onRequest: [requireKey(gate, 'ingest'), bodyBudget.hold],
+      schema: {
+        operationId: 'createTraces',
+        summary: 'Record up to 1,000 traces in one commit',
+        tags: ['traces'],
+        headers: IdempotencyHeaders,
+        querystring: OmitQuery,
+        body: BatchBody,
+        response: {
+          201: replies.batch,
+          ...refusals.body,
+          ...refusals.key,
+          ...refusals.invalidOrReused,
+          ...refusals.tooMany,
+          ...refusals.write,
+        },
+      },
+    },
+    async (request, reply) => {
+      const { teamId } = callerOf(request);
+      const { drafts, rejected } = sortOut(request, request.body.traces, bodyBytesMax);
+      if (drafts.length === 0) refuseAll(rejected);
+      const rejectedJson = JSON.stringify(rejected);
+      const once = onceOf(request, rejectedJson);
+      const appended = await commits.append(teamId, drafts, once);
+      const traces = await tracesToShow(store, teamId, appended, reply);
+      const omit = omittedPayloads(request.query.omit);
+      const pieces = traces.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
+      const shown = appended.kind === 'replayed' ? (appended.rejected ?? '[]') : rejectedJson;
+      return reply
+        .code(201)
+        .type(jsonContentType)
+        .send(`{"traces":[${pieces.join(',')}],"rejected":${shown}}`);
+    },
+  );
+};
+
+/** Each item by the schema of a single trace. */
+function sortOut(request: FastifyRequest, items: readonly unknown[], itemBytesMax: number) {
+  const isTrace = request.compileValidationSchema(TraceBody);
+  // No item can be too large where the whole is not.
+  const mayBeTooLarge = request.bodyBytes > itemBytesMax;
+  const drafts: TraceDraft[] = [];
+  const rejected: Rejection[] = [];
+  for (const [index, item] of items.entries()) {
+    if (!isTrace(item)) {
+      rejected.push({ index, errors: fieldErrors(isTrace.errors ?? [], itemField) });
+    } else if (mayBeTooLarge && bytesOf(item) > itemBytesMax) {
+      const message = `must be at most ${itemBytesMax} bytes of JSON`;
+      rejected.push({ index, errors: [{ field: itemField, message }] });
+    } else {
+      drafts.push(draftTrace(item as TraceInput));
+    }
+  }
+  return { drafts, rejected };
+}
+
+/** Stands for the item itself where no single field is wrong. */
+const itemField = 'trace';
+
+function bytesOf(item: unknown): number {
+  return Buffer.byteLength(JSON.stringify(item));
+}
+
+function refuseAll(rejected: readonly Rejection[]): never {
+  const errors = rejected.flatMap(({ index, errors: own }) =>
+    own.map(({ field, message }) => ({
+      field: field === itemField ? `traces.${index}` : `traces.${index}.${field}`,
+      message,
+    })),
+  );
+  return fail('invalid_input', { errors });
+}
