@@ -8,6 +8,7 @@ import { mixed } from './benches/mixed.ts';
 import { pages } from './benches/pages.ts';
 import { reads } from './benches/reads.ts';
 import { start } from './benches/start.ts';
+import { wrapperOverhead } from './benches/wrapper-overhead.ts';
 import type { Bench, Finding } from './lab/bench.ts';
 import { fullPlan, openLab, quickPlan } from './lab/lab.ts';
 import { generator, refuseWithoutGenerator } from './lab/load.ts';
@@ -16,7 +17,17 @@ import { plainTable, saveReport, updateDocs } from './lab/report.ts';
 import { syncTimeMs } from './lab/sync-time.ts';
 
 /** Reads come before what writes to the same databases. */
-const benches: readonly Bench[] = [ingest, batch, large, reads, pages, start, mixed, growth];
+const benches: readonly Bench[] = [
+  ingest,
+  batch,
+  large,
+  reads,
+  pages,
+  start,
+  mixed,
+  growth,
+  wrapperOverhead,
+];
 
 const help = `Usage: npm run bench -- [names] [flags]
 

@@ -43,7 +43,8 @@ const settings = {
     'sqlite:./data/tracetally.db',
     'where traces are kept',
     {
-      expected: 'sqlite:PATH, such as sqlite:./data/tracetally.db',
+      expected:
+        'sqlite:PATH, such as sqlite:./data/tracetally.db, or postgres://USER@HOST:PORT/DATABASE',
       parse: parseDatabase,
     },
   ),
@@ -196,6 +197,9 @@ function wholeNumber(text: string, min: number, max: number): number | null {
 }
 
 function parseDatabase(text: string): Database | null {
+  if (/^postgres(ql)?:\/\//.test(text)) {
+    return URL.canParse(text) ? { kind: 'postgres', url: text } : null;
+  }
   const path = /^sqlite:(.+)$/.exec(text)?.[1];
   return path === undefined ? null : { kind: 'sqlite', path: resolve(path) };
 }

@@ -26,6 +26,9 @@ export const limits = Object.freeze({
   // All bodies that are being read or waited for, together. Past it a write is answered 503 before its body is read.
   bodiesBytesMax: 64 * 1024 * 1024,
 
+  // A packed body is unpacked and counted in pieces of this size.
+  unpackChunkBytes: 64 * 1024,
+
   // What may wait for the disk. Past either bound a write is answered 503.
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
@@ -58,6 +61,19 @@ export const limits = Object.freeze({
   stopSweepMs: 25,
   stopGraceMs: 5_000,
   stopTimeoutMs: 20_000,
+
+  // PostgreSQL: connections of one server, and how long it waits for an answer of any kind.
+  postgresWritersMax: 8,
+  postgresReadersMax: 8,
+  postgresConnectMsMax: 5_000,
+  postgresLockMsMax: 5_000,
+  postgresAnswerMsMax: 10_000,
+  postgresIdleMsMax: 30_000,
+  // A transaction that lost its connection or a race is tried again; a commit in doubt is looked for.
+  postgresAttemptsMax: 4,
+  postgresRetryMsMax: 5_000,
+  postgresPauseMsMax: 50,
+  postgresDoubtMsMax: 10_000,
 
   // Requests that may be stored only once.
   idempotencyKeyCharsMax: 255,

@@ -1,4 +1,5 @@
 import type { AddressInfo } from 'node:net';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import type { Config } from './config.ts';
 import { hashKey } from './core/api-key.ts';
@@ -6,6 +7,7 @@ import { openClock } from './core/clock.ts';
 import type { Clock, ClockSource } from './core/clock.ts';
 import { OperatorError } from './errors.ts';
 import { buildApp } from './http/app.ts';
+import { readPage } from './http/dashboard/assets.ts';
 import type { App } from './http/route.ts';
 import type { EnvKey } from './http/authenticator.ts';
 import { openGroupCommit } from './ingest/group-commit.ts';
@@ -16,6 +18,8 @@ import type { Store } from './store/store.ts';
 import { version } from './version.ts';
 
 export const defaultTeam = 'default';
+
+const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
 interface LogStream {
   write(line: string): void;
@@ -60,6 +64,7 @@ export async function startService(
       version,
       envKey: await acceptEnvKey(store, config.envKey, clock),
       basePath: config.basePath,
+      page: readPage(dashboardFolder),
       bodyBytesMax: config.bodyBytesMax,
       trustProxy: config.trustProxy,
       keyRequestsPerMinuteMax: config.keyRequestsPerMinuteMax,

@@ -33,19 +33,24 @@ function untilAskedToStop(stop: (options: { notice: boolean }) => Promise<void>)
 }
 
 function greeting(url: string, firstKey: string | null): string {
-  if (firstKey === null) return `TraceTally listens on ${url}`;
+  const dashboard = `TraceTally listens on ${url}\nDashboard: ${url}/`;
+  if (firstKey === null) return dashboard;
   return `TraceTally listens on ${url}
 
 This store is new, so here is a key for its team "default". It is shown only once:
 
   ${firstKey}
 
+Open the dashboard, signed in with it:
+
+  ${url}/#key=${firstKey}
+
 Record your first AI call:
 
   curl -sS ${url}/traces -H 'Authorization: Bearer ${firstKey}' -H 'Content-Type: application/json' \\
     -d '{"model":"gpt-4o","input":"Hello!","output":"Hi, how can I help?","prompt_tokens":9,"completion_tokens":7,"latency_ms":840,"cost_usd":0.0015,"feature_name":"chat"}'
 
-and see what it adds up to:
+and see what it adds up to, there or here:
 
   curl -sS ${url}/analytics/overview -H 'Authorization: Bearer ${firstKey}'
 `;

@@ -13,6 +13,7 @@ import { openAuthenticator } from './authenticator.ts';
 import type { EnvKey } from './authenticator.ts';
 import { openBodyBudget } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
+import type { Page } from './dashboard/assets.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
 import { limitByAddress, limitByKey } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
@@ -20,6 +21,7 @@ import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
 import { beginReply, logRequest } from './every-reply.ts';
 import type { App, Route, RouteDeps } from './route.ts';
+import { dashboard } from './routes/dashboard.ts';
 import { getByFeature } from './routes/analytics-by-feature.ts';
 import { getByModel } from './routes/analytics-by-model.ts';
 import { getDaily } from './routes/analytics-daily.ts';
@@ -46,6 +48,7 @@ const apiRoutes: readonly Route[] = [
   getByFeature,
   getDaily,
   openapi,
+  dashboard,
 ];
 
 /** At the root as well, where load balancers look. */
@@ -57,6 +60,8 @@ export interface AppOptions extends ServerSettings {
   clock: Clock;
   envKey: EnvKey | null;
   basePath: string;
+  /** The dashboard; null where it was not built. */
+  page: Page | null;
   version: string;
   keyRequestsPerMinuteMax: number | null;
   authFailuresPerMinuteMax: number;

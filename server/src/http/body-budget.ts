@@ -23,6 +23,8 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
   let inFlightBytes = 0;
 
   function resize(request: FastifyRequest, bytes: number): void {
+    // The caller has gone, and nobody would give it back.
+    if (request.raw.socket.destroyed) return;
     const more = bytes - request.bodyBytes;
     if (inFlightBytes + more > budgetBytes) {
       // The body that is still coming is not wanted.

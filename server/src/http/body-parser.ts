@@ -1,8 +1,8 @@
 import { isUtf8 } from 'node:buffer';
-import { promisify } from 'node:util';
-import { gunzip } from 'node:zlib';
+import { createGunzip } from 'node:zlib';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Failure, fail } from '../errors.ts';
+import { limits } from '../limits.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { noteBody } from './idempotency.ts';
 
@@ -36,11 +36,9 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget): void {
   });
 }
 
-const gunzipAsync = promisify(gunzip);
-
 /**
- * Unpacks in a thread of its own, up to the limit of the route. The last bytes of gzip tell the size; a lie there costs
- * no more than the few bodies that are being unpacked at the same time.
+ * Unpacks piece by piece, up to the limit of the route, and counts each piece against the budget before the next: what the packed
+ * body tells of its size may be a lie.
  */
 async function unpack(
   request: FastifyRequest,
@@ -48,17 +46,24 @@ async function unpack(
   budget: BodyBudget,
 ): Promise<Buffer> {
   const { bodyLimit } = request.routeOptions;
-  const toldBytes = packed.length < 4 ? 0 : packed.readUInt32LE(packed.length - 4);
-  budget.resize(request, packed.length + Math.min(toldBytes, bodyLimit));
+  const pieces: Buffer[] = [];
+  let bytes = 0;
+  const unpacking = createGunzip({ chunkSize: limits.unpackChunkBytes });
+  unpacking.end(packed);
   try {
-    const bytes = await gunzipAsync(packed, { maxOutputLength: bodyLimit });
-    budget.resize(request, bytes.length);
-    return bytes;
+    for await (const piece of unpacking as AsyncIterable<Buffer>) {
+      bytes += piece.length;
+      if (bytes > bodyLimit) fail('body_too_large');
+      // Nobody waits for it any more.
+      if (request.raw.socket.destroyed) fail('malformed_request');
+      budget.resize(request, packed.length + bytes);
+      pieces.push(piece);
+    }
   } catch (error) {
-    if (error instanceof Failure) throw error;
-    const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
-    throw new Failure(isTooLarge ? 'body_too_large' : 'malformed_gzip');
+    throw error instanceof Failure ? error : new Failure('malformed_gzip');
   }
+  budget.resize(request, bytes);
+  return Buffer.concat(pieces);
 }
 
 function parseJson(body: Buffer): unknown {

@@ -16,9 +16,9 @@ declare module 'fastify' {
 /** Remembers the body, as it was before any packing, where the request may be stored only once. */
 export function noteBody(request: FastifyRequest, body: Buffer): void {
   if (request.headers['idempotency-key'] === undefined) return;
-  // The route is a part of it: what was a trace at one path is not the same request at another.
+  // The operation is a part of it: what was a trace at one path is not the same request at another.
   request.bodyHash = createHash('sha256')
-    .update(`${request.routeOptions.url ?? ''}\n`)
+    .update(`${request.routeOptions.schema?.operationId ?? ''}\n`)
     .update(body)
     .digest('base64url');
 }

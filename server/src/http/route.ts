@@ -10,6 +10,7 @@ import type { Clock } from '../core/clock.ts';
 import type { GroupCommit } from '../ingest/group-commit.ts';
 import type { Store } from '../store/store.ts';
 import type { Gate } from './auth.ts';
+import type { Page } from './dashboard/assets.ts';
 import type { BodyBudget } from './body-budget.ts';
 
 /** What routes are given. Each takes what it needs of this, and nothing else. */
@@ -23,6 +24,8 @@ export interface RouteDeps {
   /** The largest trace, as JSON. */
   bodyBytesMax: number;
   basePath: string;
+  /** The dashboard; null where it was not built. */
+  page: Page | null;
   isStopping(): boolean;
 }
 

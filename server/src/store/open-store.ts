@@ -1,9 +1,14 @@
-import { openSqliteStore } from './sqlite/open-sqlite-store.ts';
 import type { Store, StoreOptions } from './store.ts';
 
 /** Which store holds the data. */
-export type Database = { kind: 'sqlite'; path: string };
+export type Database = { kind: 'sqlite'; path: string } | { kind: 'postgres'; url: string };
 
-export function openStore(database: Database, options: StoreOptions): Promise<Store> {
-  return openSqliteStore({ ...options, path: database.path });
+/** Only the chosen store is loaded: commands start sooner, and neither can fail the other. */
+export async function openStore(database: Database, options: StoreOptions): Promise<Store> {
+  if (database.kind === 'sqlite') {
+    const { openSqliteStore } = await import('./sqlite/open-sqlite-store.ts');
+    return openSqliteStore({ ...options, path: database.path });
+  }
+  const { openPostgresStore } = await import('./postgres/open-postgres-store.ts');
+  return openPostgresStore({ ...options, url: database.url });
 }

@@ -10,6 +10,9 @@ export interface StoredPayload {
   isZstd: boolean;
 }
 
+/** Which payloads of a row are compressed, as bits of `zstd_mask`. They are stored: they never change their meaning. */
+export const zstdBits = { input: 1, output: 2, errorMessage: 4 } as const;
+
 const options = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 
 export function encodePayload(text: string): StoredPayload {

@@ -147,14 +147,14 @@ export interface BrokenService {
 
 /** The real app on a real store, of which some parts are replaced by others that fail. */
 export async function startBrokenService(
-  faults: Partial<Store>,
+  faults: Partial<Store> | ((sound: Store) => Partial<Store>),
   bounds: QueueBounds = limits,
 ): Promise<BrokenService> {
   const folder = temporaryFolder();
   const clock = { kind: 'system' } as const;
   const database = { kind: 'sqlite', path: join(folder.path, 'tracetally.db') } as const;
   const sound = await openStore(database, { clock, role: 'server' });
-  const store = { ...sound, ...faults };
+  const store = { ...sound, ...(typeof faults === 'function' ? faults(sound) : faults) };
   const nowUs = Date.now() * 1000;
   const { key, record } = makeKey({ name: null, scope: 'full', nowUs, expiresAtUs: null });
   const { team } = await sound.ensureTeam('broken', nowUs);
@@ -168,6 +168,7 @@ export async function startBrokenService(
     version: '0.0.0',
     envKey: null,
     basePath: '',
+    page: null,
     bodyBytesMax: limits.bodyBytesMax,
     trustProxy: false,
     keyRequestsPerMinuteMax: null,

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
@@ -47,6 +48,10 @@ function traceWith(changes: object): http.Sent {
   return post(JSON.stringify({ ...goodTrace, ...changes }));
 }
 
+function batch(traces: readonly unknown[]): http.Sent {
+  return post(JSON.stringify({ traces }), { path: '/traces/batch' });
+}
+
 function ask(url: string, key: string, sent: http.Sent): Promise<Answer> {
   const headers = { ...http.bearer(key), ...http.jsonType, ...talkative, ...sent.headers };
   return http.send(url, { ...sent, headers });
@@ -73,6 +78,34 @@ const refusedRequests: Readonly<Record<string, [status: number, () => http.Sent]
   'a number written as text': [422, () => traceWith({ latency_ms: canary('Number') })],
   'a body that is only a text': [422, () => post(JSON.stringify(canary('Body')))],
   'a trace without a model': [422, () => post(`{"${canary('Field')}":"${canary('Value')}"}`)],
+  'a batch without a valid trace': [
+    422,
+    () =>
+      batch([{ input: canary('Item') }, canary('Text'), { model: 'm', status: canary('Status') }]),
+  ],
+  'a batch that is no list': [
+    422,
+    () => post(`{"traces":"${canary('Text')}"}`, { path: '/traces/batch' }),
+  ],
+  'a query of words behind a batch': [
+    422,
+    () => ({ ...batch([goodTrace]), path: `/traces/batch?omit=${canary('Omit')}` }),
+  ],
+  'a key of words for a retry': [
+    422,
+    () => post(goodText, { headers: { 'idempotency-key': `${canary('Once')} ${canary('Once')}` } }),
+  ],
+  'gzip that breaks off': [
+    400,
+    () =>
+      post(gzipSync(goodText, { level: 0 }).subarray(0, -9), {
+        headers: { 'content-encoding': 'gzip' },
+      }),
+  ],
+  'JSON in gzip that breaks off': [
+    400,
+    () => post(gzipSync(goodText.slice(0, 60)), { headers: { 'content-encoding': 'gzip' } }),
+  ],
   'a query of words': [422, () => ({ path: `/traces?${oddQuery}` })],
   'a word in place of an id': [404, () => ({ path: `/traces/${canary('Id')}` })],
   'a query behind a missing id': [404, () => ({ path: `${missing}?q=${canary('Query')}` })],
@@ -156,6 +189,14 @@ test('a success leaves nothing that the caller wrote in the log', async () => {
   const created = await ask(service.url, team.key, post(goodText));
   assert.equal(created.status, 201);
   assert.match(created.text, anyCanary, 'the trace itself comes back');
+  const rejected = { model: 'm', status: canary('Status') };
+  const some = await ask(service.url, team.key, {
+    ...batch([goodTrace, rejected]),
+    path: '/traces/batch?omit=input,output',
+    headers: { 'idempotency-key': canary('Once') },
+  });
+  assert.deepEqual([some.status, some.json.rejected.length], [201, 1]);
+  assert.doesNotMatch(JSON.stringify(some.json.rejected), anyCanary);
   const paths = [
     '/traces',
     '/traces?omit=input',

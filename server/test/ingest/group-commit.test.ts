@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace, TraceDraft } from '../../src/core/trace.ts';
 import { Failure } from '../../src/errors.ts';
 import { openGroupCommit } from '../../src/ingest/group-commit.ts';
 import type { Appended } from '../../src/ingest/group-commit.ts';
+import { limits } from '../../src/limits.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../../src/store/store.ts';
 
 const bounds = { queueRowsMax: 10, queueBytesMax: 100_000 };
@@ -14,13 +16,14 @@ const bounds = { queueRowsMax: 10, queueBytesMax: 100_000 };
 function heldWriter() {
   const calls: {
     writes: readonly TraceWrite[];
+    moreFollow: boolean | undefined;
     answer(outcomes: WriteOutcome[]): void;
     break(error: Error): void;
   }[] = [];
   const writer: TraceWriter = {
-    append(writes) {
+    append(writes, moreFollow) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly WriteOutcome[]>();
-      calls.push({ writes, answer: resolve, break: reject });
+      calls.push({ writes, moreFollow, answer: resolve, break: reject });
       return promise;
     },
   };
@@ -82,6 +85,147 @@ test('many writes of one turn go out in small chunks, in order', async () => {
     Array.from({ length: 20 }, (_, i) => `m${i}`),
   );
   assert.equal(calls.length, 3, 'an empty chunk was sent');
+});
+
+/** Traces that are told apart by who wrote them. */
+const drafts = (count: number, name = 'm'): TraceDraft[] =>
+  Array.from({ length: count }, (_, i) => draft(`${name}.${i}`));
+const roomy = { queueRowsMax: 100_000, queueBytesMax: 100_000_000 };
+const rowsOf = ({ writes }: { writes: readonly TraceWrite[] }): number =>
+  writes.reduce((sum, write) => sum + write.drafts.length, 0);
+
+test('a chunk is full by its traces, not by its callers', async () => {
+  const { writer, calls } = heldWriter();
+  const commits = openGroupCommit(writer, roomy);
+  for (const count of [3, 3, 3, 1, 1000, 1]) void commits.append('t', drafts(count));
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.map((write) => write.drafts.length)),
+    [
+      [3, 3, 3],
+      [1, 1000],
+    ],
+  );
+  await nextTurn();
+  assert.deepEqual(calls.map(rowsOf), [9, 1001, 1]);
+});
+
+test('a batch is never cut in two, and one alone goes with the turn', async () => {
+  const { writer, calls } = heldWriter();
+  const commits = openGroupCommit(writer, roomy);
+  void commits.append('t', drafts(1000));
+  assert.equal(calls.length, 0);
+  await nextTurn();
+  assert.deepEqual(
+    calls.map(({ writes, moreFollow }) => [writes.length, writes[0]?.drafts.length, moreFollow]),
+    [[1, 1000, false]],
+  );
+});
+
+test('the writer is told that more follow while a turn goes on, and is released after 24 traces', async () => {
+  const { writer, calls } = heldWriter();
+  const commits = openGroupCommit(writer, roomy);
+  for (let i = 0; i < 45; i++) void commits.append('t', drafts(1));
+  await nextTurn();
+  assert.equal(limits.turnRowsMax, 24);
+  assert.deepEqual(
+    calls.map((call) => [rowsOf(call), call.moreFollow]),
+    [
+      [8, true],
+      [8, true],
+      [8, false],
+      [8, true],
+      [8, true],
+      [5, false],
+    ],
+  );
+  // The next turn counts anew.
+  for (let i = 0; i < 9; i++) void commits.append('t', drafts(1));
+  await nextTurn();
+  assert.deepEqual(
+    calls.slice(6).map((call) => [rowsOf(call), call.moreFollow]),
+    [
+      [8, true],
+      [1, false],
+    ],
+  );
+});
+
+test('whatever comes in a turn, its last call says that no more follow, and every write goes once, in order', async () => {
+  const size = fc.oneof(fc.integer({ min: 1, max: 10 }), fc.constantFrom(1, 8, 24, 25, 1000));
+  const turns = fc.array(fc.array(size, { maxLength: 40 }), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(turns, async (sizes) => {
+      const { writer, calls } = heldWriter();
+      const commits = openGroupCommit(writer, roomy);
+      const promises: Promise<Appended>[] = [];
+      for (const [turn, list] of sizes.entries()) {
+        const before = calls.length;
+        for (const [i, count] of list.entries()) {
+          promises.push(commits.append('t', drafts(count, `${turn}.${i}`)));
+        }
+        await nextTurn();
+        const ofTurn = calls.slice(before);
+        assert.equal(ofTurn.at(-1)?.moreFollow ?? false, false);
+        assert.deepEqual(
+          ofTurn.flatMap(({ writes }) => writes.map((write) => write.drafts[0]?.model)),
+          list.map((_, i) => `${turn}.${i}.0`),
+        );
+        for (const { writes } of ofTurn) {
+          assert.ok(writes.length > 0, 'an empty chunk was sent');
+          assert.ok(rowsOf({ writes: writes.slice(0, -1) }) < limits.chunkRowsMax);
+        }
+      }
+      // Answers may come in any order.
+      for (const call of calls.toReversed()) call.answer(call.writes.map(stored));
+      const lengths = (await Promise.all(promises)).map((appended) => tracesOf(appended).length);
+      assert.deepEqual(lengths, sizes.flat());
+      await commits.drain();
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a request of an earlier key is told where its traces are, and makes room like any other', async () => {
+  const { writer, calls } = heldWriter();
+  const commits = openGroupCommit(writer, bounds);
+  const once = { keyHash: 'k', bodyHash: 'b', rejected: '[]' };
+  const replay = { kind: 'replayed', firstSeq: 7, count: 9, rejected: '[1]' } as const;
+  const first = commits.append('t', drafts(9), once);
+  await nextTurn();
+  assert.deepEqual(calls[0]?.writes[0]?.once, once);
+  await assert.rejects(
+    commits.append('t', drafts(2)),
+    (error) => codeOf(error) === 'queue_full',
+    'it takes its place while it waits',
+  );
+  calls[0]?.answer([replay]);
+  assert.deepEqual(await first, replay);
+  await commits.drain();
+  const next = commits.append('t', drafts(10), null);
+  await nextTurn();
+  assert.ok(calls[1] && !('once' in (calls[1].writes[0] ?? {})));
+  calls[1]?.answer(calls[1].writes.map(stored));
+  assert.equal(tracesOf(await next).length, 10);
+});
+
+test('in one chunk each caller gets its own outcome: stored, replayed or refused', async () => {
+  const { writer, calls } = heldWriter();
+  const commits = openGroupCommit(writer, bounds);
+  const settled = Promise.allSettled(
+    ['a', 'b', 'c'].map((name) => commits.append('t', [draft(name)])),
+  );
+  await nextTurn();
+  const [a, , c] = calls[0]?.writes ?? [];
+  assert.ok(a && c && calls.length === 1);
+  calls[0]?.answer([
+    { kind: 'refused', code: 'idempotency_key_reused', reason: 'another body' },
+    { kind: 'replayed', firstSeq: 1, count: 1, rejected: null },
+    stored(c),
+  ]);
+  const [refused, replayed, recorded] = await settled;
+  assert.equal(refused?.status === 'rejected' && codeOf(refused.reason), 'idempotency_key_reused');
+  assert.equal(replayed?.status === 'fulfilled' && replayed.value.kind, 'replayed');
+  assert.equal(recorded?.status === 'fulfilled' && tracesOf(recorded.value)[0]?.model, 'c');
 });
 
 test('a refused write fails exactly its caller', async () => {

@@ -80,6 +80,29 @@ export const sentTrace: fc.Arbitrary<Sent> = fc.record(
   { requiredKeys: ['model'] },
 );
 
+/** Few names, so that they meet. */
+export const onceKey = fc.option(fc.constantFrom('k1', 'k2', '~'.repeat(255)), { nil: null });
+
+export interface InvalidItem {
+  item: unknown;
+  errors: readonly { field: string; message: string }[];
+}
+
+/** An item of a batch that is no trace, and what is told of it. */
+export const invalidItem: fc.Arbitrary<InvalidItem> = fc.constantFrom<InvalidItem[]>(
+  { item: null, errors: [{ field: 'trace', message: 'must be a JSON object' }] },
+  { item: ['m'], errors: [{ field: 'trace', message: 'must be a JSON object' }] },
+  { item: {}, errors: [{ field: 'model', message: 'is required' }] },
+  { item: { model: '' }, errors: [{ field: 'model', message: 'must not be empty' }] },
+  {
+    item: { model: 'm', latency_ms: '7', input: 7 },
+    errors: [
+      { field: 'input', message: 'must be a string or null' },
+      { field: 'latency_ms', message: 'must be an integer or null' },
+    ],
+  },
+);
+
 const midnightUs = Date.UTC(2026, 2, 1) * 1000;
 const dayUs = 86_400_000_000;
 

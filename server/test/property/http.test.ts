@@ -1,12 +1,15 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { verifyTeam } from '../../src/store/verify.ts';
-import { moment, sentTrace } from '../model/arbitraries.ts';
+import { invalidItem, moment, onceKey, sentTrace } from '../model/arbitraries.ts';
+import type { InvalidItem } from '../model/arbitraries.ts';
+import { OnceModel } from '../model/once-model.ts';
 import { TeamModel } from '../model/team-model.ts';
-import type { Expected } from '../model/team-model.ts';
+import type { Expected, Sent } from '../model/team-model.ts';
 import { manualClock, startTestService } from '../support/service.ts';
-import type { KeyHolder, TestService } from '../support/service.ts';
+import type { Answer, KeyHolder, TestService } from '../support/service.ts';
 
 const clock = manualClock(1);
 let service: TestService;
@@ -17,23 +20,56 @@ before(async () => {
 });
 after(() => service.stop());
 
-type Actor = KeyHolder & { model: TeamModel };
+/** A team, what it should hold, and the first answers to its requests with a key. */
+type Actor = KeyHolder & { model: TeamModel; once: OnceModel<Answer> };
 
+type Item = { kind: 'good'; body: Sent } | ({ kind: 'bad' } & InvalidItem);
+
+/** One POST, as it can be sent again. */
+interface Request {
+  path: '/traces' | '/traces/batch';
+  items: readonly Item[];
+  key: string | null;
+  isPacked: boolean;
+}
+
+const goodItem = sentTrace.map((body): Item => ({ kind: 'good', body }));
+const badItem = invalidItem.map((bad): Item => ({ kind: 'bad', ...bad }));
+const sending = { key: onceKey, isPacked: fc.boolean() };
+const single = fc.record<Request>({
+  path: fc.constant('/traces'),
+  items: fc.tuple(goodItem),
+  ...sending,
+});
+const batch = fc.record<Request>({
+  path: fc.constant('/traces/batch'),
+  items: fc.array(fc.oneof({ weight: 3, arbitrary: goodItem }, { weight: 1, arbitrary: badItem }), {
+    minLength: 1,
+    maxLength: 4,
+  }),
+  ...sending,
+});
+
+const team = fc.nat({ max: 1 });
 const step = fc.oneof(
   {
     weight: 3,
     arbitrary: fc.record({
       kind: fc.constant('post' as const),
       at: moment,
-      team: fc.nat({ max: 1 }),
-      body: sentTrace,
+      team,
+      request: fc.oneof({ weight: 2, arbitrary: single }, { weight: 1, arbitrary: batch }),
     }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant('again' as const), at: moment, team, nth: fc.nat() }),
   },
   {
     weight: 1,
     arbitrary: fc.record({
       kind: fc.constant('page' as const),
-      team: fc.nat({ max: 1 }),
+      team,
       page: fc.integer({ min: 1, max: 4 }),
       limit: fc.integer({ min: 1, max: 150 }),
       omit: fc.subarray(['input', 'output'] as const),
@@ -41,7 +77,9 @@ const step = fc.oneof(
   },
 );
 
-test('the API answers as the plain model does, and verify is clean, for 1,000 random conversations', async () => {
+const seen = { single: 0, batch: 0, none: 0, again: 0, reused: 0 };
+
+test('the API answers as the plain model does, and verify is clean, for 1,000 random conversations', async (t) => {
   await fc.assert(
     fc.asyncProperty(
       fc.array(step, { minLength: 1, maxLength: 10 }),
@@ -49,12 +87,22 @@ test('the API answers as the plain model does, and verify is clean, for 1,000 ra
       async (steps, readAt) => {
         runs += 1;
         const actors: Actor[] = [];
-        for (let i = 0; i < 2; i++)
-          actors.push({ ...(await service.keyFor()), model: new TeamModel() });
+        for (let i = 0; i < 2; i++) {
+          const models = { model: new TeamModel(), once: new OnceModel<Answer>() };
+          actors.push({ ...(await service.keyFor()), ...models });
+        }
+        const sent: Request[] = [];
         for (const move of steps) {
           const actor = actors[move.team] ?? assert.fail();
-          if (move.kind === 'post') await post(actor, move.body, move.at);
-          else await comparePage(actor, move.page, move.limit, move.omit);
+          if (move.kind === 'page') {
+            await comparePage(actor, move.page, move.limit, move.omit);
+            continue;
+          }
+          // What was sent before may have been the other team's.
+          const request = move.kind === 'post' ? move.request : sent[move.nth % sent.length];
+          if (!request) continue;
+          if (move.kind === 'post') sent.push(request);
+          await post(actor, request, move.at);
         }
         clock.set(readAt);
         for (const actor of actors) await compareAnalytics(actor, readAt);
@@ -63,19 +111,80 @@ test('the API answers as the plain model does, and verify is clean, for 1,000 ra
     { numRuns: 1000 },
   );
   assert.ok(runs >= 1000);
+  t.diagnostic(JSON.stringify(seen));
+  for (const [what, count] of Object.entries(seen)) assert.ok(count > 20, `${what}: ${count}`);
 });
 
-async function post(actor: Actor, body: object & { model: string }, at: number): Promise<void> {
+async function post(actor: Actor, request: Request, at: number): Promise<void> {
+  const { path, items, key } = request;
+  const text = JSON.stringify(
+    path === '/traces' ? itemOf(items[0]) : { traces: items.map(itemOf) },
+  );
+  const good = items.flatMap((item) => (item.kind === 'good' ? item.body : []));
+  const rejected = items.flatMap((item, index) =>
+    item.kind === 'bad' ? { index, errors: item.errors } : [],
+  );
   clock.set(at);
-  const reply = await service.call(actor.key, 'POST', '/traces', body);
-  assert.equal(reply.status, 201, reply.text);
-  const expected = actor.model.add(body, at);
-  assert.deepEqual(comparable(reply.json), expected);
-  assert.equal(reply.json.team_id, actor.teamId);
-  assert.equal(reply.headers.get('location'), `/traces/${reply.json.id}`);
+  const answer = await send(actor, request, text);
+  const isReplay = answer.headers.get('idempotent-replayed');
+
+  if (good.length === 0) {
+    assert.deepEqual([answer.status, answer.json.code], [422, 'invalid_input'], answer.text);
+    seen.none += 1;
+    return;
+  }
+  const meeting = key === null ? null : actor.once.meet(key, `${path} ${text}`, at);
+  if (meeting?.kind === 'reused') {
+    assert.deepEqual([answer.status, answer.json.code], [422, 'idempotency_key_reused']);
+    seen.reused += 1;
+    return;
+  }
+  assert.equal(answer.status, 201, answer.text);
+  if (meeting?.kind === 'again') {
+    assert.equal(answer.text, meeting.first.text);
+    assert.equal(answer.headers.get('location'), meeting.first.headers.get('location'));
+    assert.equal(isReplay, 'true');
+    seen.again += 1;
+    return;
+  }
+  assert.equal(isReplay, null);
+  const expected = good.map((body) => actor.model.add(body, at));
+  if (path === '/traces') await compareSingle(actor, answer, expected);
+  else compareBatch(actor, answer, expected, rejected);
+  if (key !== null) actor.once.note(key, `${path} ${text}`, answer, at);
+}
+
+function itemOf(item: Item | undefined): unknown {
+  return item?.kind === 'bad' ? item.item : item?.body;
+}
+
+function send({ key }: Actor, { path, key: onceKey, isPacked }: Request, text: string) {
+  return service.call(key, 'POST', path, isPacked ? gzipSync(text, { level: 1 }) : text, {
+    ...(onceKey === null ? {} : { 'idempotency-key': onceKey }),
+    ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
+  });
+}
+
+async function compareSingle(actor: Actor, answer: Answer, expected: Expected[]): Promise<void> {
+  seen.single += 1;
+  assert.deepEqual([comparable(answer.json)], expected);
+  assert.equal(answer.json.team_id, actor.teamId);
+  assert.equal(answer.headers.get('location'), `/traces/${answer.json.id}`);
   // The very next read holds it, to the byte.
-  const again = await service.call(actor.key, 'GET', `/traces/${reply.json.id}`);
-  assert.equal(again.text, reply.text);
+  const again = await service.call(actor.key, 'GET', `/traces/${answer.json.id}`);
+  assert.equal(again.text, answer.text);
+}
+
+function compareBatch(
+  actor: Actor,
+  { json }: Answer,
+  expected: Expected[],
+  rejected: readonly object[],
+): void {
+  seen.batch += 1;
+  assert.deepEqual(json.traces.map(comparable), expected);
+  assert.deepEqual(json.rejected, rejected);
+  for (const { team_id } of json.traces) assert.equal(team_id, actor.teamId);
 }
 
 async function comparePage(

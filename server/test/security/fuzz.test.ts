@@ -18,6 +18,13 @@ function seeds(readKey: string): string[] {
   return [
     writeRequest({ ...write, key: readKey }),
     writeRequest({ ...write, key: 'tt_nobody' }),
+    writeRequest({
+      ...write,
+      path: '/traces/batch?omit=input',
+      body: `{"traces":[${body},${body}]}`,
+      key: readKey,
+      headers: ['idempotency-key: fuzz', 'content-encoding: gzip'],
+    }),
     writeRequest({ path: '/traces?page=1&limit=5&omit=input', key: readKey }),
     writeRequest({ path: '/traces/01a1dd3e-281e-7000-815c-7f9185ec75bf', key: readKey }),
     writeRequest({ path: '/analytics/daily', key: readKey, headers: ['x-forwarded-for: ::1'] }),

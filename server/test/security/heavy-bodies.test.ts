@@ -94,6 +94,65 @@ describe('a body that costs much gets a clear answer soon, and the service goes 
   }
 });
 
+/** A batch of as many of these traces as it may hold, or of just one. */
+const inBatch = (...items: string[]): string => `{"traces":[${items.join()}]}`;
+const times = (count: number, item: string): string =>
+  `{"traces":[${`${item},`.repeat(count - 1)}${item}]}`;
+
+/** Batches that cost more than they should, the status that answers each, and how many traces they store. */
+const heavyBatches: Readonly<Record<string, [status: number, stored: number, text: () => string]>> =
+  {
+    'items 100,000 deep in an unknown field': [
+      201,
+      3,
+      () =>
+        inBatch(
+          `{"model":"m","x":${deepArray}}`,
+          `{"model":"m","x":${deepObject}}`,
+          '{"model":"m"}',
+        ),
+    ],
+    'an item 1,000,000 deep that is too large, and one that is good': [
+      201,
+      1,
+      () => inBatch(`{"model":"m","x":${deep('{"a":', '}', 1_000_000)}}`, '{"model":"m"}'),
+    ],
+    'arrays 1,000,000 deep in place of a trace': [422, 0, () => inBatch(deep('[', ']', 1_000_000))],
+    'a million items': [422, 0, () => times(1_000_000, '{}')],
+    '1,000 items of which every field is wrong': [
+      422,
+      0,
+      () => times(1000, `{${knownFields.map((field) => `"${field}":[]`).join()}}`),
+    ],
+    '1,000 items without a model': [422, 0, () => times(1000, `{"input":"${'x'.repeat(15_000)}"}`)],
+    '1,000 items of 200 unknown fields': [
+      201,
+      1000,
+      () => times(1000, `{"model":"m",${manyKeys(200, (i) => `k${i}`)}}`),
+    ],
+    'a list that is written 100,000 times': [
+      201,
+      1,
+      () => `{${manyKeys(100_000, () => 'traces')},"traces":[{"model":"m"}]}`,
+    ],
+  };
+
+describe('a batch that costs much gets a clear answer soon, and the service goes on', () => {
+  for (const [what, [status, stored, text]] of Object.entries(heavyBatches)) {
+    test(`${what}: ${status}`, async () => {
+      const before = await totalOf(service, team);
+      const body = text();
+      const answer = await within(answerMsMax, what, () =>
+        service.call(team.key, 'POST', '/traces/batch', body),
+      );
+      assert.equal(answer.status, status, answer.text.slice(0, 300));
+      assert.ok(answer.text.length < 1_000_000, `the answer has ${answer.text.length} characters`);
+      assert.equal(await totalOf(service, team), before + stored);
+      await assertServes(service, team);
+    });
+  }
+});
+
 test('numbers beyond every range are refused, and numbers below all precision are zero', async () => {
   for (const field of ['prompt_tokens', 'completion_tokens', 'latency_ms', 'cost_usd']) {
     for (const huge of ['1e999', '-1e999', digits(309), `-${digits(309)}`, `${digits(400)}.5`]) {

@@ -136,6 +136,14 @@ const steps: readonly ((side: Side) => Step)[] = [
       assert.deepEqual([team_id, model], [side.holder.teamId, `${side.mark}-model`]);
     },
   ],
+  (side) => [
+    { method: 'POST', path: '/traces/batch', body: JSON.stringify({ traces: [traceOf(side)] }) },
+    ({ status, text }) => {
+      assert.equal(status, 201, text);
+      const [{ team_id, model }] = JSON.parse(text).traces;
+      assert.deepEqual([team_id, model], [side.holder.teamId, `${side.mark}-model`]);
+    },
+  ],
   ...['?limit=100', '?limit=3&page=2', '?omit=input,output'].map((query) => (side: Side): Step => [
     { path: `/traces${query}` },
     okOf(side, ({ traces }) => {

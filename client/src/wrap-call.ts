@@ -1,0 +1,83 @@
+import type { TraceInput } from './api-types.ts';
+import { priced } from './price.ts';
+import type { Seller, Usage } from './price.ts';
+import type { Labels, Recorder } from './recorder.ts';
+import { cleanCount, cleanName, cleanUsd, errorText } from './wrap-text.ts';
+
+/** What is known of a call when it starts. Text is taken then: callers go on to use the lists that they passed. */
+export interface Asked {
+  model: unknown;
+  input: string | undefined;
+  labels: Labels;
+  seller: Seller;
+}
+
+/** What a provider answered, as far as it is known. */
+export interface Answer {
+  model?: unknown;
+  output?: string | undefined;
+  usage?: Usage | undefined;
+  cost_usd?: number | undefined;
+  /** Set where the provider says that the call failed, though the request did not. */
+  error?: unknown;
+}
+
+/** One call under way. It is recorded once, by whichever of the two comes first; neither throws. */
+export interface Call {
+  end(answer: Answer): void;
+  fail(error: unknown, answer?: Answer): void;
+}
+
+export function beginCall(recorder: Recorder, asked: Asked): Call {
+  const startMs = performance.now();
+  let isRecorded = false;
+
+  function settle(answer: Answer): void {
+    if (isRecorded) return;
+    isRecorded = true;
+    const latencyMs = performance.now() - startMs;
+    guard(recorder, () =>
+      priced(recorder, traceOf(asked, answer, latencyMs), answer.usage, asked.seller),
+    );
+  }
+
+  return {
+    end: settle,
+    fail: (error, answer = {}) => settle({ ...answer, error: error ?? 'unknown error' }),
+  };
+}
+
+function traceOf(asked: Asked, answer: Answer, latencyMs: number): TraceInput {
+  const { usage, error } = answer;
+  const { feature, user } = asked.labels;
+  const isError = error !== undefined && error !== null;
+  return withoutGaps({
+    model: cleanName(answer.model) ?? cleanName(asked.model) ?? 'unknown',
+    input: asked.input,
+    output: answer.output,
+    prompt_tokens: cleanCount(usage?.input_tokens),
+    completion_tokens: cleanCount(usage?.output_tokens),
+    latency_ms: Math.round(latencyMs),
+    cost_usd: cleanUsd(answer.cost_usd),
+    status: isError ? 'error' : 'success',
+    error_message: isError ? errorText(error) : undefined,
+    feature_name: cleanName(feature),
+    user_identifier: cleanName(user),
+  });
+}
+
+function withoutGaps(trace: TraceInput): TraceInput {
+  const fields: Record<string, unknown> = trace as unknown as Record<string, unknown>;
+  for (const name of Object.keys(fields)) if (fields[name] === undefined) delete fields[name];
+  return trace;
+}
+
+/** Recording must never break the call that it records: what goes wrong in it is reported, and the call goes on. */
+export function guard<T>(recorder: Recorder, run: () => T): T | undefined {
+  try {
+    return run();
+  } catch (error) {
+    recorder.report(error);
+    return undefined;
+  }
+}

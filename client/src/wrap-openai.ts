@@ -1,0 +1,48 @@
+import { loadPrices } from './price.ts';
+import { readChatRequest } from './provider-openai-chat.ts';
+import { readEmbeddingsRequest } from './provider-openai-embeddings.ts';
+import { readResponsesRequest } from './provider-openai-responses.ts';
+import type { Labels, Recorder } from './recorder.ts';
+import { wrapClient } from './wrap-client.ts';
+import type { Plan, Scope } from './wrap-client.ts';
+import { recorded } from './wrap-record.ts';
+
+/**
+ * The same client, with its chat completions, responses and embeddings recorded; it behaves as the bare one does. The client that is
+ * passed is not changed. Cheap enough to call for each request, for other labels: `wrapOpenAI(openai, { user })`.
+ */
+export function wrapOpenAI<C extends object>(
+  recorder: Recorder,
+  client: C,
+  labels: Labels = {},
+): C {
+  loadPrices();
+  return wrapClient({ recorder, labels }, client, planFor);
+}
+
+function planFor(scope: Scope, client: object): Plan {
+  const { baseURL } = client as { baseURL?: unknown };
+  const seller = { name: 'openai', url: typeof baseURL === 'string' ? baseURL : undefined };
+  const chatHelpers = ['parse', 'stream', 'runTools'];
+  const responses = {
+    calls: { create: recorded(scope, seller, readResponsesRequest) },
+    helpers: ['parse', 'stream'],
+  };
+  return {
+    copies: ['withOptions'],
+    parts: {
+      chat: {
+        parts: {
+          completions: {
+            calls: { create: recorded(scope, seller, readChatRequest) },
+            helpers: chatHelpers,
+          },
+        },
+      },
+      responses,
+      embeddings: { calls: { create: recorded(scope, seller, readEmbeddingsRequest) } },
+      // Older versions of the SDK have the helpers here.
+      beta: { parts: { chat: { parts: { completions: { helpers: chatHelpers } } }, responses } },
+    },
+  };
+}

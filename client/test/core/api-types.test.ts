@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { test } from 'node:test';
+import { apiTypes } from '../../scripts/generate-types.ts';
+import { typesFromSchemas } from '../../scripts/types-from-schemas.ts';
+
+test('the types of the client are those of docs/openapi.json', () => {
+  const committed = readFileSync(new URL('../../src/api-types.ts', import.meta.url), 'utf8');
+  assert.equal(committed, apiTypes(), 'run: npm run client-types');
+});
+
+test('the generator knows optional fields, null, enums, references, lists, unions and comments', () => {
+  const text = typesFromSchemas({
+    Thing: {
+      type: 'object',
+      description: 'A thing.',
+      required: ['id', 'kinds'],
+      properties: {
+        id: { type: 'string', description: 'Ends a comment? */' },
+        count: { type: ['integer', 'null'] },
+        kinds: { type: 'array', items: { enum: ["it's", 2, null] } },
+        'odd-name': { anyOf: [{ $ref: '#/components/schemas/Other' }, { type: 'boolean' }] },
+      },
+    },
+    Other: { type: 'array', items: { $ref: '#/components/schemas/Thing' } },
+  });
+  assert.equal(
+    text,
+    [
+      '/** A thing. */',
+      'export interface Thing {',
+      '/** Ends a comment? *\\/ */',
+      'id: string;',
+      'count?: number | null | undefined;',
+      "kinds: ('it\\'s' | 2 | null)[];",
+      '"odd-name"?: Other | boolean | undefined;',
+      '}',
+      '',
+      'export type Other = (Thing)[];',
+      '',
+    ].join('\n'),
+  );
+});
+
+test('the generator refuses what it does not know', () => {
+  assert.throws(() => typesFromSchemas({ X: { type: 'date' } }), /date/);
+  assert.throws(() => typesFromSchemas({ X: { $ref: 'other.json#/X' } }), /other\.json/);
+});

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { TraceTally } from '../../src/index.ts';
+import type { TraceInput } from '../../src/index.ts';
+import { problem, tracesIn } from '../support/scripted-fetch.ts';
+import type { Step } from '../support/scripted-fetch.ts';
+import { scriptedClient, storedInputs } from '../support/scripted-client.ts';
+import { startServer } from '../support/server.ts';
+import type { LiveServer } from '../support/server.ts';
+
+let server: LiveServer;
+before(async () => {
+  server = await startServer();
+});
+after(() => server.stop());
+
+const numbered = (count: number): TraceInput[] =>
+  Array.from({ length: count }, (_, index) => ({
+    model: 'm',
+    input: `t${index}`,
+    cost_usd: 0.001,
+  }));
+
+test('traces go out in batches by count, in order, without payloads in the reply', async () => {
+  const { client, seen, reader, errors } = await scriptedClient(server);
+  for (const trace of numbered(250)) client.enqueue(trace);
+  await client.flush();
+  const sizes = await Promise.all(seen.map(async (request) => (await tracesIn(request)).length));
+  assert.deepEqual(sizes, [100, 100, 50]);
+  for (const { url, method, headers } of seen) {
+    assert.equal(new URL(url).searchParams.get('omit'), 'input,output');
+    assert.equal(new URL(url).pathname, '/traces/batch');
+    assert.equal(method, 'POST');
+    assert.equal(headers.get('content-encoding'), 'gzip');
+  }
+  assert.equal(new Set(seen.map(({ headers }) => headers.get('idempotency-key'))).size, 3);
+  assert.deepEqual(
+    await storedInputs(reader),
+    numbered(250).map(({ input }) => input),
+  );
+  assert.equal((await reader.analytics.overview()).total_cost_usd, 0.25);
+  const none = { queued: 0, dropped: 0, rejected: 0, failed: 0, retries: 0 };
+  assert.deepEqual(client.stats(), { ...none, sent: 250 });
+  assert.deepEqual(errors, []);
+});
+
+test('a full batch goes out at once, without waiting for the interval', async () => {
+  const { client, seen } = await scriptedClient(server, [], {
+    maxBatchTraces: 10,
+    flushIntervalMs: 60_000,
+  });
+  for (const trace of numbered(15)) client.enqueue(trace);
+  while (client.stats().sent < 10) await sleep(5);
+  assert.equal(seen.length, 1);
+  assert.equal(client.stats().queued, 5);
+  await client.close();
+  assert.equal(client.stats().sent, 15);
+});
+
+test('a batch that is not full goes out when its first trace has waited for the interval', async () => {
+  const { client, seen } = await scriptedClient(server, [], { flushIntervalMs: 200 });
+  const startedMs = performance.now();
+  client.enqueue({ model: 'm' });
+  await sleep(100);
+  client.enqueue({ model: 'm' });
+  assert.equal(seen.length, 0);
+  while (client.stats().sent < 2) await sleep(5);
+  assert.equal(seen.length, 1);
+  const waitedMs = (seen[0]?.atMs ?? 0) - startedMs;
+  assert.ok(waitedMs >= 195 && waitedMs < 5_000, `after ${waitedMs} ms`);
+});
+
+test('batches are bounded in bytes, and a trace that is larger than a batch goes alone', async () => {
+  const { client, seen, reader } = await scriptedClient(server, [], { maxBatchBytes: 10_000 });
+  const inputs = [3_000, 3_000, 3_000, 3_000, 50_000, 10].map((length) => 'ü'.repeat(length / 2));
+  for (const input of inputs) client.enqueue({ model: 'm', input });
+  await client.flush();
+  const sizes = await Promise.all(seen.map(async (request) => (await tracesIn(request)).length));
+  assert.deepEqual(sizes, [3, 1, 1, 1]);
+  assert.deepEqual(await storedInputs(reader), inputs);
+});
+
+test('a full batch in bytes goes out at once', async () => {
+  const { client } = await scriptedClient(server, [], {
+    maxBatchBytes: 1_000,
+    flushIntervalMs: 60_000,
+  });
+  client.enqueue({ model: 'm', input: 'x'.repeat(1_000) });
+  while (client.stats().sent < 1) await sleep(5);
+});
+
+test('a trace is what it was when it was enqueued, whatever happens to the object later', async () => {
+  const { client, reader } = await scriptedClient(server);
+  const trace: TraceInput = { model: 'm', input: 'before' };
+  client.enqueue(trace);
+  trace.input = 'after';
+  trace.model = '';
+  await client.flush();
+  assert.deepEqual(await storedInputs(reader), ['before']);
+});
+
+test('what JSON cannot hold is reported and counted, never thrown, and spoils no other', async () => {
+  const { client, errors, reader } = await scriptedClient(server);
+  const cyclic: Record<string, unknown> = { model: 'm', input: 'my secret prompt' };
+  cyclic.self = cyclic;
+  const hostile = {
+    get model(): string {
+      throw new Error('my secret prompt');
+    },
+  };
+  const bad: unknown[] = [cyclic, hostile, { model: 1n }, undefined, null, 7, () => 1, Symbol('s')];
+  client.enqueue({ model: 'm', input: 'good' });
+  for (const value of bad) client.enqueue(value as TraceInput);
+  await client.flush();
+  assert.deepEqual(await storedInputs(reader), ['good']);
+  assert.equal(client.stats().rejected, bad.length);
+  assert.deepEqual(
+    errors.map(({ code }) => code),
+    bad.map(() => 'not_serialisable'),
+  );
+  for (const { message } of errors) assert.ok(!message.includes('secret'), message);
+});
+
+test('a batch keeps its key and its bytes over all retries, and is stored once', async () => {
+  const failures: Step[] = [
+    'lose-reply',
+    problem(503, 'queue_full', { 'retry-after': '0' }),
+    new TypeError('fetch failed'),
+    new Response('', { status: 502 }),
+    new Response('{"hello":"I am a captive portal"}', { status: 200 }),
+    'lose-reply',
+  ];
+  const { client, seen, reader, errors } = await scriptedClient(server, failures, {
+    maxRetries: 50,
+  });
+  for (const trace of numbered(20)) client.enqueue(trace);
+  await client.flush();
+  assert.equal(seen.length, failures.length + 1);
+  assert.equal(new Set(seen.map(({ headers }) => headers.get('idempotency-key'))).size, 1);
+  assert.equal(new Set(seen.map(({ body }) => Buffer.from(body).toString('hex'))).size, 1);
+  assert.deepEqual(
+    await storedInputs(reader),
+    numbered(20).map(({ input }) => input),
+  );
+  assert.equal(client.stats().retries, failures.length);
+  assert.equal(client.stats().sent, 20);
+  assert.deepEqual(errors, []);
+});
+
+test('a batch waits as long as Retry-After says', async () => {
+  const { client, seen } = await scriptedClient(server, [
+    problem(503, 'queue_full', { 'retry-after': '1' }),
+  ]);
+  client.enqueue({ model: 'm' });
+  await client.flush();
+  assert.ok((seen[1]?.atMs ?? 0) - (seen[0]?.atMs ?? 0) >= 995);
+});
+
+test('one batch is under way at a time, and more only where it is set', async () => {
+  for (const most of [1, 3]) {
+    let now = 0;
+    let peak = 0;
+    const { client, seen } = await scriptedClient(
+      server,
+      async (): Promise<Step> => {
+        peak = Math.max(peak, ++now);
+        await sleep(20);
+        now -= 1;
+        return 'pass';
+      },
+      { maxBatchTraces: 1, maxConcurrentBatches: most },
+    );
+    for (const trace of numbered(6)) client.enqueue(trace);
+    await client.flush();
+    assert.equal(peak, most);
+    assert.equal(seen.length, 6);
+    assert.equal(client.stats().sent, 6);
+  }
+});
+
+test('the queue is bounded in traces: what finds no room is counted, and the first of an episode told', async () => {
+  let open: (step: Step) => void = () => {};
+  const gate = new Promise<Step>((resolve) => (open = resolve));
+  const { client, errors, reader } = await scriptedClient(server, () => gate, {
+    maxQueueTraces: 10,
+    maxBatchTraces: 2,
+  });
+  for (const trace of numbered(15)) client.enqueue(trace);
+  assert.deepEqual([client.stats().queued, client.stats().dropped], [10, 5]);
+  await sleep(20);
+  // Those under way count as well: they are in memory still.
+  client.enqueue({ model: 'm' });
+  assert.equal(client.stats().dropped, 6);
+  assert.deepEqual(
+    errors.map(({ code }) => code),
+    ['queue_overflow'],
+  );
+  open('pass');
+  await client.flush();
+  assert.deepEqual(
+    await storedInputs(reader),
+    numbered(10).map(({ input }) => input),
+  );
+  for (const trace of numbered(11)) client.enqueue(trace);
+  assert.equal(errors.length, 2, 'a new episode is told again');
+  await client.flush();
+  assert.deepEqual([client.stats().sent, client.stats().dropped], [20, 7]);
+});
+
+test('the queue is bounded in bytes as well', async () => {
+  const { client, errors } = await scriptedClient(server, [], { maxQueueBytes: 5_000 });
+  for (let at = 0; at < 4; at++) client.enqueue({ model: 'm', input: 'x'.repeat(2_000) });
+  assert.deepEqual([client.stats().queued, client.stats().dropped], [2, 2]);
+  assert.equal(errors.length, 1);
+  await client.flush();
+  assert.equal(client.stats().sent, 2);
+});
+
+test('whatever onError does, nothing of it reaches the caller', async () => {
+  for (const onError of [
+    (): never => assert.fail('thrown by the hook'),
+    () => Promise.reject(new Error('rejected by the hook')),
+  ]) {
+    const apiKey = await server.freshKey();
+    const client = new TraceTally({ apiKey, baseUrl: server.url, onError });
+    client.enqueue(undefined as unknown as TraceInput);
+    client.enqueue({ model: '' });
+    await client.flush();
+    assert.equal(client.stats().rejected, 2);
+  }
+  await sleep(10);
+});
+
+test('without a hook, losses are printed as warnings', async (t) => {
+  const warn = t.mock.method(console, 'warn', () => {});
+  const client = new TraceTally({ apiKey: await server.freshKey(), baseUrl: server.url });
+  client.enqueue({ model: '', input: 'my secret prompt' });
+  await client.flush();
+  const lines = warn.mock.calls.map(({ arguments: [line] }) => String(line));
+  assert.equal(lines.length, 1);
+  assert.match(lines[0] ?? '', /^TraceTally: .*model/);
+  assert.ok(!lines[0]?.includes('secret'));
+});

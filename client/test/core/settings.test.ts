@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { afterEach, beforeEach, test } from 'node:test';
+import { inspect } from 'node:util';
+import { TraceTally } from '../../src/index.ts';
+import type { TraceTallyOptions } from '../../src/index.ts';
+import { readSettings } from '../../src/settings.ts';
+
+const names = ['TRACETALLY_API_KEY', 'TRACETALLY_URL'];
+const before = names.map((name) => process.env[name]);
+
+beforeEach(() => {
+  for (const name of names) delete process.env[name];
+});
+afterEach(() => {
+  for (const [at, name] of names.entries()) {
+    if (before[at] === undefined) delete process.env[name];
+    else process.env[name] = before[at];
+  }
+});
+
+test('a missing key is told at construction, with the setting and the variable', () => {
+  assert.throws(() => new TraceTally(), /"apiKey".*TRACETALLY_API_KEY/);
+  process.env.TRACETALLY_API_KEY = '';
+  assert.throws(() => new TraceTally(), /"apiKey".*TRACETALLY_API_KEY/);
+});
+
+test('settings come before the environment, and the environment before the defaults', () => {
+  process.env.TRACETALLY_API_KEY = 'key-of-the-environment';
+  assert.equal(readSettings().apiKey, 'key-of-the-environment');
+  assert.equal(readSettings().baseUrl, 'http://127.0.0.1:4000');
+  process.env.TRACETALLY_URL = 'https://traces.example/v1/';
+  assert.equal(readSettings().baseUrl, 'https://traces.example/v1');
+  const given = readSettings({ apiKey: 'key-given', baseUrl: 'http://localhost:1//' });
+  assert.equal(given.apiKey, 'key-given');
+  assert.equal(given.baseUrl, 'http://localhost:1');
+});
+
+test('settings are frozen', () => {
+  const settings = readSettings({ apiKey: 'k' });
+  assert.ok(Object.isFrozen(settings));
+});
+
+test('a URL that cannot work is told at construction, without what it holds', () => {
+  for (const baseUrl of ['', 'localhost:4000', '127.0.0.1', 'ftp://x', 'http://', 'no url']) {
+    assert.throws(() => new TraceTally({ apiKey: 'k', baseUrl }), /"baseUrl"/, baseUrl);
+  }
+  for (const baseUrl of ['http://u:secret@x', 'http://x/?a=secret', 'http://x/#secret']) {
+    assert.throws(
+      () => new TraceTally({ apiKey: 'k', baseUrl }),
+      (error: Error) => error.message.includes('"baseUrl"') && !error.message.includes('secret'),
+      baseUrl,
+    );
+  }
+  process.env.TRACETALLY_URL = 'nonsense';
+  assert.throws(() => new TraceTally({ apiKey: 'k' }), /the variable TRACETALLY_URL/);
+});
+
+test('a key that no header can hold is told at construction, and the message does not hold it', () => {
+  for (const apiKey of ['tt_secret\n', 'tt secret', 'tt_sécret']) {
+    assert.throws(
+      () => new TraceTally({ apiKey }),
+      (error: Error) => error.message.includes('"apiKey"') && !/s.cret/.test(error.message),
+    );
+  }
+});
+
+test('numbers that make no sense are told with their name and their bounds', () => {
+  const wrong: TraceTallyOptions[] = [
+    { maxBatchTraces: 0 },
+    { maxBatchTraces: 1_001 },
+    { maxBatchBytes: -1 },
+    { flushIntervalMs: Number.NaN },
+    { maxQueueTraces: 1.5 },
+    { maxRetries: -1 },
+    { maxRetryAgeMs: 86_400_000 },
+    { requestTimeoutMs: Number.POSITIVE_INFINITY },
+    { closeTimeoutMs: '10' as unknown as number },
+  ];
+  for (const options of wrong) {
+    const name = Object.keys(options)[0] ?? '';
+    const expected = new RegExp(`"${name}" must be a whole number from \\d+ to \\d+`);
+    assert.throws(() => new TraceTally({ apiKey: 'k', ...options }), expected);
+  }
+});
+
+test('a misspelt setting is told, not ignored', () => {
+  const options = { apikey: 'k', apiKey: 'k' } as TraceTallyOptions;
+  assert.throws(() => new TraceTally(options), /no setting "apikey".*apiKey/);
+});
+
+test('hooks and switches of the wrong type are told', () => {
+  const wrong = { onError: 'log', fetch: {}, gzip: 'yes' };
+  for (const [name, value] of Object.entries(wrong)) {
+    const options = { apiKey: 'k', [name]: value } as TraceTallyOptions;
+    assert.throws(() => new TraceTally(options), new RegExp(`"${name}" must be`));
+  }
+});
+
+test('printing a client does not show its key', () => {
+  const client = new TraceTally({ apiKey: 'tt_very_secret' });
+  const shown = inspect(client, { depth: 10, showHidden: true }) + JSON.stringify(client);
+  assert.ok(!shown.includes('tt_very_secret'));
+});

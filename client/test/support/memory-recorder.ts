@@ -1,0 +1,36 @@
+import type { TraceInput } from '../../src/api-types.ts';
+import { pricesSettled } from '../../src/price.ts';
+import type { Recorder } from '../../src/recorder.ts';
+
+export interface MemoryRecorder extends Recorder {
+  traces: TraceInput[];
+  errors: unknown[];
+  /** All that was recorded, once there are so many and no more come. */
+  settled(count: number): Promise<TraceInput[]>;
+}
+
+/** Keeps what is recorded in a list. */
+export function memoryRecorder(): MemoryRecorder {
+  const traces: TraceInput[] = [];
+  const errors: unknown[] = [];
+  return {
+    traces,
+    errors,
+    enqueue: (trace) => void traces.push(trace),
+    report: (error) => void errors.push(error),
+    async settled(count) {
+      const untilMs = performance.now() + 5_000;
+      while (traces.length < count && performance.now() < untilMs) await turn(5);
+      await pricesSettled();
+      // One that came too often would come about now.
+      await turn(20);
+      return traces;
+    },
+  };
+}
+
+export function turn(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    setTimeout(resolve, ms);
+  });
+}

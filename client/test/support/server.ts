@@ -1,0 +1,56 @@
+import { once } from 'node:events';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { runCli, spawnServer } from '../../../server/test/support/cli.ts';
+import type { ServerProcess } from '../../../server/test/support/cli.ts';
+
+export interface LiveServer {
+  url: string;
+  /** A key for a team that no other test uses. */
+  freshKey(scope?: 'full' | 'ingest' | 'read'): Promise<string>;
+  /** Ends it without a word to anybody and starts it again, at the same address and on the same file. */
+  crashAndRestart(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+let teams = 0;
+
+/** The real server in a process of its own, on a free port and an empty store. */
+export async function startServer(flags: readonly string[] = []): Promise<LiveServer> {
+  const folder = mkdtempSync(join(tmpdir(), 'tracetally-client-'));
+  const database = `sqlite:${join(folder, 'tracetally.db')}`;
+  const start = (more: readonly string[]): Promise<ServerProcess> =>
+    spawnServer(['--database', database, '--log-level', 'warn', ...flags, ...more]);
+  let server = await start([]);
+  const { url } = server;
+  return {
+    url,
+    async freshKey(scope = 'full') {
+      const args = ['keys', 'create', '--database', database, '--team', `team-${++teams}`];
+      const { code, stdout, stderr } = await runCli([...args, '--scope', scope, '--json']);
+      if (code !== 0) throw new Error(`no key was made: ${stderr}`);
+      return (JSON.parse(stdout) as { key: string }).key;
+    },
+    async crashAndRestart() {
+      await server.end('SIGKILL');
+      server = await start(['--port', new URL(url).port]);
+    },
+    async stop() {
+      await server.end('SIGTERM');
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A URL at which nobody listens. */
+export async function addressOfNobody(): Promise<string> {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const { port } = holder.address() as AddressInfo;
+  holder.close();
+  await once(holder, 'close');
+  return `http://127.0.0.1:${port}`;
+}

@@ -1,0 +1,156 @@
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, Page } from 'playwright-core';
+import { runCli, spawnServer } from '../../server/test/support/cli.ts';
+import { findBrowser } from '../test/support/browser.ts';
+
+/** Takes the pictures of the page that the documentation shows: a real server, made-up calls, a real browser. */
+
+const folder = join(import.meta.dirname, '..', '..', 'docs', 'images');
+const wide = { width: 1280, height: 800 };
+const narrow = { width: 390, height: 844 };
+
+interface Scene {
+  name: string;
+  team: 'demo' | 'empty';
+  viewport: typeof wide;
+  /** From the overview to what is shown. */
+  act: (page: Page) => Promise<void>;
+}
+
+const scenes: readonly Scene[] = [
+  { name: 'overview', team: 'demo', viewport: wide, act: charts },
+  {
+    name: 'traces',
+    team: 'demo',
+    viewport: wide,
+    act: async (page) => {
+      await page.getByRole('link', { name: 'Traces' }).click();
+      await page.getByRole('table').waitFor();
+    },
+  },
+  {
+    name: 'detail',
+    team: 'demo',
+    viewport: wide,
+    act: async (page) => {
+      await page.getByRole('link', { name: 'Traces' }).click();
+      await page
+        .getByRole('row', { name: /support/ })
+        .getByRole('link')
+        .first()
+        .click();
+      await page.getByRole('heading', { name: 'Input' }).waitFor();
+    },
+  },
+  {
+    name: 'empty',
+    team: 'empty',
+    viewport: wide,
+    act: async (page) => {
+      // After a reload the snippets hold no key, as no picture should.
+      await page.reload();
+      await page.getByText('tt_YOUR_KEY').first().waitFor();
+    },
+  },
+  { name: 'mobile', team: 'demo', viewport: narrow, act: charts },
+];
+
+const conversation = {
+  model: 'claude-sonnet-4',
+  input: JSON.stringify({
+    model: 'claude-sonnet-4',
+    system: 'You answer questions about orders of the shop. Be brief, and say what happens next.',
+    messages: [
+      { role: 'user', content: 'Where is my order 4411? It should have been here on Friday.' },
+      {
+        role: 'assistant',
+        content: [
+          { type: 'text', text: 'Let me look that up.' },
+          { type: 'tool_use', id: 'call_1', name: 'find_order', input: { order: 4411 } },
+        ],
+      },
+    ],
+  }),
+  output:
+    'Your order 4411 left our warehouse yesterday evening and is on its way.\n\n' +
+    'It should reach you on Tuesday. If it does not, write to us again, and we send another one.',
+  prompt_tokens: 812,
+  completion_tokens: 64,
+  latency_ms: 2_140,
+  cost_usd: 0.003396,
+  feature_name: 'support',
+  user_identifier: 'user-17',
+};
+
+async function charts(page: Page): Promise<void> {
+  await page.locator('.chart canvas').nth(2).waitFor();
+}
+
+const store = mkdtempSync(join(tmpdir(), 'tracetally-screenshots-'));
+const database = ['--database', `sqlite:${join(store, 'demo.db')}`];
+try {
+  execFileSync(process.execPath, [join(import.meta.dirname, '..', 'build.ts'), '--if-stale']);
+  mkdirSync(folder, { recursive: true });
+  await runCli(['demo', '--count', '48000', '--team', 'demo', '--days', '30', ...database]);
+  const keys = { demo: await newKey('demo'), empty: await newKey('empty') };
+  const server = await spawnServer(database);
+  try {
+    await record(server.url, keys.demo);
+    const found = await findBrowser();
+    if ('missing' in found) throw new Error(found.missing);
+    try {
+      await takeAll(found.browser, server.url, keys);
+    } finally {
+      await found.browser.close();
+    }
+  } finally {
+    await server.end('SIGTERM');
+  }
+} finally {
+  rmSync(store, { recursive: true, force: true });
+}
+
+async function takeAll(
+  browser: Browser,
+  url: string,
+  keys: Record<Scene['team'], string>,
+): Promise<void> {
+  for (const colorScheme of ['light', 'dark'] as const) {
+    for (const { name, team, viewport, act } of scenes) {
+      const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
+      const page = await context.newPage();
+      await page.goto(`${url}/#key=${keys[team]}`);
+      await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor();
+      await act(page);
+      const path = join(folder, `dashboard-${name}-${colorScheme}.png`);
+      await page.screenshot({ path });
+      process.stdout.write(`${path} ${Math.round(statSync(path).size / 1000)} kB\n`);
+      await context.close();
+    }
+  }
+}
+
+async function newKey(team: string): Promise<string> {
+  const { stdout, stderr } = await runCli([
+    'keys',
+    'create',
+    '--team',
+    team,
+    '--json',
+    ...database,
+  ]);
+  if (stdout === '') throw new Error(stderr);
+  return (JSON.parse(stdout) as { key: string }).key;
+}
+
+async function record(url: string, key: string): Promise<void> {
+  const reply = await fetch(`${url}/traces`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify(conversation),
+  });
+  if (reply.status !== 201) throw new Error(await reply.text());
+}

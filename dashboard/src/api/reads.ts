@@ -1,0 +1,74 @@
+import type {
+  DailyRecord,
+  FeatureRecord,
+  ModelRecord,
+  Overview,
+  Trace,
+  TracePage,
+} from '../../../client/src/api-types.ts';
+import { TraceTallyError } from '../../../client/src/errors.ts';
+import { AnalyticsReads, TraceReads } from '../../../client/src/reads.ts';
+import { readSettings } from '../../../client/src/settings.ts';
+import { Transport } from '../../../client/src/transport.ts';
+import { baseUrl } from './base-url.ts';
+
+/** All that the page ever asks the server. */
+export interface Reads {
+  overview(signal?: AbortSignal): Promise<Overview>;
+  byModel(signal?: AbortSignal): Promise<ModelRecord[]>;
+  byFeature(signal?: AbortSignal): Promise<FeatureRecord[]>;
+  daily(signal?: AbortSignal): Promise<DailyRecord[]>;
+  /** Without payloads: a list of them would be far larger than what is shown. */
+  tracePage(page: number, signal?: AbortSignal): Promise<TracePage>;
+  trace(id: string, signal?: AbortSignal): Promise<Trace>;
+}
+
+export const tracesPerPage = 50;
+
+/** One trace may be 5 MiB, on a slow line. */
+const requestTimeoutMs = 30_000;
+
+/**
+ * Only the reading half of the client is taken, which keeps the page small. It tries once: the page shows what went wrong at once,
+ * and tries again by itself. `onRefused` hears of every answer that says that the key is not, or no longer, good.
+ */
+export function openReads(
+  apiKey: string,
+  onRefused: (error: TraceTallyError) => void = () => {},
+): Reads {
+  const settings = readSettings({ apiKey, baseUrl: baseUrl(), maxRetries: 0, requestTimeoutMs });
+  const transport = new Transport(settings);
+  const traces = new TraceReads(transport);
+  const analytics = new AnalyticsReads(transport);
+  const watched = async <T>(answer: Promise<T>): Promise<T> => {
+    try {
+      return await answer;
+    } catch (error) {
+      if (isRefusal(error)) onRefused(error);
+      throw error;
+    }
+  };
+  return {
+    overview: (signal) => watched(analytics.overview({ signal })),
+    byModel: (signal) => watched(analytics.byModel({ signal })),
+    byFeature: (signal) => watched(analytics.byFeature({ signal })),
+    daily: (signal) => watched(analytics.daily({ signal })),
+    tracePage: (page, signal) =>
+      watched(traces.list({ page, limit: tracesPerPage, omit: ['input', 'output'], signal })),
+    trace: (id, signal) => watched(isTraceId(id) ? traces.get(id, { signal }) : missing()),
+  };
+}
+
+/** Anything else, such as `..`, would be another address; the server has no trace for it either. */
+function isTraceId(id: string): boolean {
+  return /^[0-9a-z-]{1,64}$/i.test(id);
+}
+
+function missing(): Promise<never> {
+  const detail = 'There is no such trace.';
+  return Promise.reject(new TraceTallyError({ status: 404, code: 'trace_not_found', detail }));
+}
+
+function isRefusal(error: unknown): error is TraceTallyError {
+  return error instanceof TraceTallyError && (error.status === 401 || error.status === 403);
+}

@@ -1,0 +1,13 @@
+/** `98.63%`, `98.50%`, `100%`: all or nothing needs no decimals, and only all of it is 100%. */
+export function percent(value: number): string {
+  if (value === 0 || value === 100) return `${value}%`;
+  return `${Math.min(99.99, value).toFixed(2)}%`;
+}
+
+/** For bars: `12%`, and `<1%` where there is something but little. */
+export function shortPercent(share: number): string {
+  const value = share * 100;
+  if (value > 0 && value < 1) return '<1%';
+  // Only all of it is 100%.
+  return `${share < 1 ? Math.min(99, Math.round(value)) : 100}%`;
+}

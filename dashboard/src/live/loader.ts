@@ -1,0 +1,109 @@
+import { TraceTallyError } from '../../../client/src/errors.ts';
+import { mayPass } from '../../../client/src/backoff.ts';
+import { useEffect, useMemo } from 'preact/hooks';
+import { Store, useStore } from '../parts/store.ts';
+
+export type Load<T> =
+  | { kind: 'loading' }
+  | { kind: 'ready'; value: T }
+  | { kind: 'failed'; error: unknown };
+
+const retryMs = 5_000;
+
+/** Loads one thing, and loads it anew on request; what was there stays until the new is there. One request at a time. */
+class Loader<T> {
+  readonly state: Store<Load<T>>;
+  readonly #load: (signal: AbortSignal) => Promise<T>;
+  readonly #stopped = new AbortController();
+  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isRunning = false;
+  #isWantedAgain = false;
+  #version: unknown = this;
+
+  constructor(load: (signal: AbortSignal) => Promise<T>, initial: T | null, version: unknown) {
+    this.#load = load;
+    this.state = new Store<Load<T>>(
+      initial === null ? { kind: 'loading' } : { kind: 'ready', value: initial },
+    );
+    if (initial !== null) this.#version = version;
+  }
+
+  /** Loads unless this version is there, or on its way, already. */
+  want(version: unknown): void {
+    if (Object.is(version, this.#version)) return;
+    this.#version = version;
+    this.refresh();
+  }
+
+  refresh(): void {
+    if (this.#isRunning) this.#isWantedAgain = true;
+    else void this.#run();
+  }
+
+  /** Somebody pressed a button, and should see that something happens. */
+  retry(): void {
+    if (this.state.value.kind === 'failed') this.state.set({ kind: 'loading' });
+    this.refresh();
+  }
+
+  stop(): void {
+    this.#stopped.abort();
+    clearTimeout(this.#timer);
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#stopped;
+    this.#isRunning = true;
+    clearTimeout(this.#timer);
+    try {
+      const value = await this.#load(signal);
+      if (!signal.aborted) this.state.set({ kind: 'ready', value });
+    } catch (error) {
+      if (!signal.aborted) this.#onFailure(error);
+    } finally {
+      this.#isRunning = false;
+      if (this.#isWantedAgain && !signal.aborted) {
+        this.#isWantedAgain = false;
+        void this.#run();
+      }
+    }
+  }
+
+  #onFailure(error: unknown): void {
+    // What is known is better than an error; the connection's own notice tells that it is old.
+    if (this.state.value.kind !== 'ready') this.state.set({ kind: 'failed', error });
+    if (error instanceof TraceTallyError && mayPass(error)) {
+      this.#timer = setTimeout(() => {
+        if (document.hidden) this.#onFailure(error);
+        else this.refresh();
+      }, retryMs);
+    }
+  }
+}
+
+export interface Loading<T> {
+  state: Load<T>;
+  refresh(): void;
+  retry(): void;
+}
+
+interface LoadRequest<T> {
+  /** Another key is another thing: what was there goes. */
+  key: string;
+  /** Another version is the same thing, newer. */
+  version?: unknown;
+  /** What is known already, of this version. */
+  initial?: T | null;
+  load: (signal: AbortSignal) => Promise<T>;
+}
+
+export function useLoad<T>({ key, version, initial = null, load }: LoadRequest<T>): Loading<T> {
+  const loader = useMemo(() => new Loader(load, initial, version), [key]);
+  useEffect(() => () => loader.stop(), [loader]);
+  useEffect(() => loader.want(version), [loader, version]);
+  return {
+    state: useStore(loader.state),
+    refresh: () => loader.refresh(),
+    retry: () => loader.retry(),
+  };
+}

@@ -1,0 +1,84 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { Skeleton } from '../parts/skeleton.tsx';
+import { useStore } from '../parts/store.ts';
+import { theme } from '../shell/theme.ts';
+import type { Chart, ChartShape } from './chart.ts';
+import { loadCharts } from './chart-loader.ts';
+
+interface ChartCardProps extends Omit<ChartShape, 'onLookAt' | 'labels'> {
+  name: string;
+  /** Null while the days are on their way. */
+  labels: readonly string[] | null;
+  lookedAt: number | null;
+  onLookAt: (day: number | null) => void;
+  /** The day that is looked at; null for none. */
+  dayLabel: string | null;
+  /** What the value stands for while no day is looked at. */
+  restLabel?: string;
+  /** The value in words. */
+  children: ComponentChildren;
+}
+
+/** A chart below its value: of the day that is looked at, else of all seven. */
+export function ChartCard(props: ChartCardProps) {
+  const { name, labels, values, lookedAt, dayLabel, restLabel = '7 days', children } = props;
+  const holder = useRef<HTMLDivElement>(null);
+  const chart = useRef<Chart | null>(null);
+  const [stage, setStage] = useState<'waiting' | 'drawn' | 'broken'>('waiting');
+  const currentTheme = useStore(theme);
+  const isReady = labels !== null;
+
+  useEffect(() => {
+    const element = holder.current;
+    if (!isReady || element === null) return undefined;
+    let isGone = false;
+    loadCharts()
+      .then(({ drawChart }) => {
+        if (isGone) return;
+        chart.current = drawChart(element, { ...props, labels });
+        setStage('drawn');
+      })
+      .catch(() => setStage('broken'));
+    return () => {
+      isGone = true;
+      chart.current?.destroy();
+      chart.current = null;
+    };
+  }, [isReady]);
+
+  // Also once it is drawn: the numbers may have changed while its code was loaded.
+  useEffect(() => {
+    if (labels !== null) chart.current?.setData({ labels, values, bad: props.bad });
+  }, [stage, JSON.stringify([labels, values, props.bad])]);
+  useEffect(() => chart.current?.repaint(), [currentTheme]);
+  useEffect(() => chart.current?.lookAt(lookedAt), [stage, lookedAt]);
+
+  return (
+    <div class="card chart-card">
+      <div class="chart-heading">
+        <h3>{name}</h3>
+        <p class="chart-value">
+          {labels !== null && (
+            <>
+              <span class="muted">{dayLabel ?? restLabel}</span> {children}
+            </>
+          )}
+        </p>
+      </div>
+      <div
+        class="chart"
+        role="img"
+        aria-label={`${name} of the last 7 days; the same as numbers under "Table"`}
+      >
+        {stage === 'waiting' && <Skeleton rows={7} class="chart-skeleton" />}
+        {stage === 'broken' && (
+          <p class="chart-broken muted">
+            The chart could not be loaded. Reload the page, or see the table.
+          </p>
+        )}
+        <div ref={holder} />
+      </div>
+    </div>
+  );
+}

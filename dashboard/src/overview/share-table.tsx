@@ -1,0 +1,148 @@
+import { useState } from 'preact/hooks';
+import { exactCount } from '../format/count.ts';
+import { shortPercent } from '../format/percent.ts';
+import { Count, Duration, Money, Percent } from '../parts/quantity.tsx';
+import { Skeleton } from '../parts/skeleton.tsx';
+import { nextOrder, shareOf, sortedRows } from './share-row.ts';
+import type { ShareBasis, ShareColumn, ShareOrder, ShareRow } from './share-row.ts';
+
+interface ShareTableProps {
+  title: string;
+  /** What a row is. */
+  noun: string;
+  /** Null while they are on their way. */
+  rows: readonly ShareRow[] | null;
+  /** What is in none of the rows; always last. */
+  rest?: ShareRow | null;
+  total: Pick<ShareRow, 'calls' | 'costUsd'>;
+  basis: ShareBasis;
+}
+
+const rowsAtFirst = 8;
+/** A button that hides two rows would take the place of one. */
+const rowsUncut = 10;
+
+/** The roles are written out, since on narrow screens rows are laid out as cards, and browsers then forget that it is a table. */
+export function ShareTable({ title, noun, rows, rest = null, total, basis }: ShareTableProps) {
+  const [order, setOrder] = useState<ShareOrder | null>(null);
+  const [isWhole, setIsWhole] = useState(false);
+  const basisColumn = basis === 'cost' ? 'costUsd' : 'calls';
+  const current = order ?? { column: basisColumn, isDescending: true };
+  const sorted = sortedRows(rows ?? [], current);
+  const isLong = sorted.length > rowsUncut;
+  const shown = isWhole || !isLong ? sorted : sorted.slice(0, rowsAtFirst);
+  const header = (column: ShareColumn, label: string) => (
+    <SortHeader
+      label={label}
+      column={column}
+      order={current}
+      onSort={() => setOrder(nextOrder(current, column))}
+    />
+  );
+  return (
+    <div class="card table-card" role="region" aria-label={title}>
+      {rows === null ? (
+        <Skeleton rows={6} class="table-skeleton" />
+      ) : (
+        <>
+          <table class="table share-table" role="table">
+            <caption class="visually-hidden">{title}, sortable by each column</caption>
+            <thead role="rowgroup">
+              <tr role="row">
+                {header('name', noun)}
+                {header('costUsd', 'Cost')}
+                {header('calls', 'Calls')}
+                {header('latencyMs', 'Latency')}
+                {header('successRate', 'Success')}
+              </tr>
+            </thead>
+            <tbody role="rowgroup">
+              {shown.map((row) => (
+                <ShareLine key={row.name} row={row} share={shareOf(row, total, basis)} />
+              ))}
+              {rest !== null && <ShareLine row={rest} share={shareOf(rest, total, basis)} isRest />}
+              {rows.length === 0 && rest === null && (
+                <tr role="row">
+                  <td role="cell" colSpan={5} class="muted">
+                    Nothing here yet.
+                  </td>
+                </tr>
+              )}
+            </tbody>
+          </table>
+          {isLong && (
+            <button type="button" class="button more" onClick={() => setIsWhole(!isWhole)}>
+              {isWhole ? `Show the first ${rowsAtFirst}` : `Show all ${exactCount(sorted.length)}`}
+            </button>
+          )}
+        </>
+      )}
+    </div>
+  );
+}
+
+interface ShareLineProps {
+  row: ShareRow;
+  share: number;
+  isRest?: boolean;
+}
+
+function ShareLine({ row, share, isRest = false }: ShareLineProps) {
+  return (
+    <tr role="row" class={isRest ? 'rest' : ''}>
+      <th role="rowheader" scope="row">
+        <span class="share-name" title={isRest ? 'Calls without a feature name' : row.name}>
+          <bdi>{row.name}</bdi>
+        </span>
+        <span class="share">
+          <span class="share-track" aria-hidden="true">
+            <span
+              class="share-bar"
+              style={{ width: share === 0 ? '0' : `max(2px, ${share * 100}%)` }}
+            />
+          </span>
+          <span class="share-percent">{shortPercent(share)}</span>
+        </span>
+      </th>
+      <td role="cell" class="number">
+        <Money value={row.costUsd} />
+      </td>
+      <td role="cell" class="number">
+        <Count value={row.calls} />
+      </td>
+      <td role="cell" class="number">
+        <Duration value={row.latencyMs} />
+      </td>
+      <td role="cell" class="number">
+        <Percent value={row.successRate} />
+      </td>
+    </tr>
+  );
+}
+
+interface SortHeaderProps {
+  label: string;
+  column: ShareColumn;
+  order: ShareOrder;
+  onSort: () => void;
+}
+
+function SortHeader({ label, column, order, onSort }: SortHeaderProps) {
+  const isSorted = order.column === column;
+  const direction = order.isDescending ? 'descending' : 'ascending';
+  return (
+    <th
+      role="columnheader"
+      scope="col"
+      class={column === 'name' ? '' : 'number'}
+      aria-sort={isSorted ? direction : 'none'}
+    >
+      <button type="button" class="sort" onClick={onSort}>
+        {label}
+        <span class="sort-arrow" aria-hidden="true">
+          {isSorted ? (order.isDescending ? '↓' : '↑') : ''}
+        </span>
+      </button>
+    </th>
+  );
+}

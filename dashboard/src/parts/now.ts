@@ -1,0 +1,23 @@
+import { Store, useStore } from './store.ts';
+
+const tickMs = 5_000;
+
+/** One clock for the whole page, so that all ages change together. It stands still while nobody looks. */
+const now = new Store(Date.now());
+
+setInterval(() => {
+  if (!document.hidden) now.set(Date.now());
+}, tickMs);
+document.addEventListener('visibilitychange', () => {
+  if (!document.hidden) now.set(Date.now());
+});
+
+/** The time, a few seconds old at most. */
+export function useNow(): number {
+  return useStore(now);
+}
+
+/** For what just arrived: ages are counted from this moment on. */
+export function refreshNow(): void {
+  now.set(Date.now());
+}

@@ -1,0 +1,29 @@
+import { Component } from 'preact';
+import type { ComponentChildren } from 'preact';
+import { Failure } from '../parts/failure.tsx';
+
+interface Props {
+  /** What one looks at; when it changes, the next attempt begins. */
+  place: string;
+  children: ComponentChildren;
+}
+
+interface State {
+  error: unknown;
+  place: string | null;
+}
+
+/** A mistake of this page shows as words, never as a blank page. */
+export class ErrorBoundary extends Component<Props, State> {
+  override state: State = { error: null, place: null };
+
+  override componentDidCatch(error: unknown): void {
+    this.setState({ error, place: this.props.place });
+  }
+
+  override render() {
+    const { error, place } = this.state;
+    if (place !== this.props.place) return this.props.children;
+    return <Failure error={error} onRetry={() => this.setState({ error: null, place: null })} />;
+  }
+}

@@ -1,0 +1,19 @@
+import { counted } from '../format/count.ts';
+import { ArrowUpIcon } from '../parts/icons.tsx';
+
+interface NewTracesProps {
+  count: number;
+  onShow: () => void;
+}
+
+/** Floats over the list, so that it moves nothing. */
+export function NewTraces({ count, onShow }: NewTracesProps) {
+  return (
+    <div class="new-traces">
+      <button type="button" class="button primary pill" onClick={onShow}>
+        <ArrowUpIcon />
+        {counted(count, 'new trace')}
+      </button>
+    </div>
+  );
+}

@@ -1,0 +1,83 @@
+import type { ListedTrace } from '../../../client/src/api-types.ts';
+import { exactTime } from '../format/moment.ts';
+import { Count, Duration, Money, Unknown } from '../parts/quantity.tsx';
+import { RelativeTime } from '../parts/relative-time.tsx';
+import { Status } from '../parts/status.tsx';
+import { navigation } from '../route/navigation.ts';
+import { traceHref } from '../route/route.ts';
+
+interface TraceRowProps {
+  trace: ListedTrace;
+  /** It came while one looked. */
+  isNew: boolean;
+}
+
+/** An error's text may be megabytes; its first words tell which it is. */
+const errorCharsMax = 200;
+
+export function TraceRow({ trace, isNew }: TraceRowProps) {
+  const href = traceHref(trace.id);
+  const error = trace.error_message?.slice(0, errorCharsMax) ?? null;
+  return (
+    <tr
+      role="row"
+      class={`trace-row ${isNew ? 'new' : ''}`}
+      onClick={(event) => openRow(event, href)}
+    >
+      <td role="cell" class="at">
+        <RelativeTime at={trace.created_at} />
+      </td>
+      <td role="cell" class="status-cell">
+        <Status status={trace.status} />
+        {error !== null && (
+          <span class="row-error" title={error}>
+            <bdi>{error}</bdi>
+          </span>
+        )}
+      </td>
+      <td role="cell" class="model">
+        <a href={href} title={trace.model}>
+          <bdi>{trace.model}</bdi>
+          <span class="visually-hidden">, {exactTime(Date.parse(trace.created_at))}</span>
+        </a>
+      </td>
+      <Label class="feature" text={trace.feature_name} />
+      <Label class="user" text={trace.user_identifier} />
+      <td role="cell" class="number tokens-in">
+        <Count value={trace.prompt_tokens} />
+      </td>
+      <td role="cell" class="number tokens-out">
+        <Count value={trace.completion_tokens} />
+      </td>
+      <td role="cell" class="number latency">
+        <Duration value={trace.latency_ms} />
+      </td>
+      <td role="cell" class="number cost">
+        <Money value={trace.cost_usd} />
+      </td>
+    </tr>
+  );
+}
+
+function Label({ class: className, text }: { class: string; text: string | null }) {
+  return (
+    <td role="cell" class={className}>
+      {text === null ? (
+        <Unknown />
+      ) : (
+        <span class="clipped" title={text}>
+          <bdi>{text}</bdi>
+        </span>
+      )}
+    </td>
+  );
+}
+
+/** For the mouse the whole row opens it; the link in it is what keyboards, other tabs and screen readers use. */
+function openRow(event: MouseEvent, href: string): void {
+  const isPlain =
+    event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
+  const isOnLink = event.target instanceof Element && event.target.closest('a') !== null;
+  // The end of a selection is no click.
+  if (isPlain && !isOnLink && getSelection()?.isCollapsed !== false) navigation.go(href);
+}

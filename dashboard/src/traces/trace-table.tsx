@@ -1,0 +1,50 @@
+import { useRef } from 'preact/hooks';
+import type { ListedTrace } from '../../../client/src/api-types.ts';
+import { TraceRow } from './trace-row.tsx';
+
+/**
+ * One page of traces. The roles are written out, since on narrow screens the rows are laid out as cards, and browsers then forget
+ * that it is a table.
+ */
+export function TraceTable({ traces }: { traces: readonly ListedTrace[] }) {
+  const isNew = useNewIds(traces);
+  return (
+    <table class="table trace-table" role="table">
+      <caption class="visually-hidden">Traces, newest first</caption>
+      <thead role="rowgroup">
+        <tr role="row">
+          <th role="columnheader">Time</th>
+          <th role="columnheader">Status</th>
+          <th role="columnheader">Model</th>
+          <th role="columnheader">Feature</th>
+          <th role="columnheader">User</th>
+          <th role="columnheader" class="number">
+            Tokens in
+          </th>
+          <th role="columnheader" class="number">
+            Tokens out
+          </th>
+          <th role="columnheader" class="number">
+            Latency
+          </th>
+          <th role="columnheader" class="number">
+            Cost
+          </th>
+        </tr>
+      </thead>
+      <tbody role="rowgroup">
+        {traces.map((trace) => (
+          <TraceRow key={trace.id} trace={trace} isNew={isNew(trace.id)} />
+        ))}
+      </tbody>
+    </table>
+  );
+}
+
+/** Tells what came since the list was first shown, so that the eye finds it. */
+function useNewIds(traces: readonly ListedTrace[]): (id: string) => boolean {
+  const first = useRef<ReadonlySet<string> | null>(null);
+  first.current ??= new Set(traces.map(({ id }) => id));
+  const known = first.current;
+  return (id) => !known.has(id);
+}

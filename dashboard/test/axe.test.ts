@@ -1,0 +1,77 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import axe from 'axe-core';
+import type { Page } from 'playwright-core';
+import { recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+
+const { inBrowser } = openStage();
+
+/** What a person with a disability would stumble over, as axe finds it, with the place. */
+async function stumblingBlocks(page: Page): Promise<string[]> {
+  // Typed in by the debugger, which the Content-Security-Policy does not stop, as it would a script tag.
+  await page.evaluate(axe.source);
+  return page.evaluate(async () => {
+    const run = (globalThis as unknown as { axe: typeof axe }).axe.run;
+    const { violations, passes } = await run(document, { resultTypes: ['violations'] });
+    if (passes.length < 5) throw new Error('axe has looked at nothing');
+    return violations
+      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
+      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);
+  });
+}
+
+async function isClear(page: Page): Promise<void> {
+  assert.deepEqual(await stumblingBlocks(page), []);
+}
+
+for (const colorScheme of ['light', 'dark'] as const) {
+  test(
+    `axe finds nothing serious in any view, in the ${colorScheme} theme`,
+    inBrowser(
+      async ({ page, home, service, key, open, go }) => {
+        await page.goto(home);
+        await page.getByLabel('API key').waitFor();
+        await isClear(page);
+        await page.getByRole('button', { name: 'Sign in' }).click();
+        await page.getByText('No key yet').waitFor();
+        await isClear(page);
+
+        await open();
+        await page.getByText('Waiting for the first trace').waitFor();
+        await isClear(page);
+
+        const plain = { feature_name: 'chat', cost_usd: 0.01, latency_ms: 840 };
+        await recordOne(service, key, plain);
+        const messages = [{ role: 'user', content: 'Hello!' }];
+        const trace = await recordOne(service, key, {
+          ...plain,
+          feature_name: null,
+          input: JSON.stringify(messages),
+          output: 'Hi! '.repeat(10_000),
+          error_message: 'It was cut off.',
+        });
+        await page.getByRole('table', { name: /^Features/ }).waitFor();
+        await page
+          .getByRole('img', { name: /^Calls/ })
+          .locator('canvas')
+          .waitFor();
+        await isClear(page);
+        await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
+        await page.getByRole('table', { name: /of each day/ }).waitFor();
+        await isClear(page);
+
+        await go('#/traces');
+        await page.getByRole('table').waitFor();
+        await isClear(page);
+        await go(`#/traces/${trace.id}`);
+        await page.getByRole('region', { name: 'Output' }).waitFor();
+        await isClear(page);
+        await go('#/traces/nonsense');
+        await page.getByText('No such trace').waitFor();
+        await isClear(page);
+      },
+      { colorScheme, reducedMotion: 'reduce' },
+    ),
+  );
+}

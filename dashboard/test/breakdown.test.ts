@@ -1,0 +1,231 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import type { FeatureRecord, ModelRecord, Overview } from '../../client/src/api-types.ts';
+import { manualClock } from '../../server/test/support/service.ts';
+import { exactNumber } from './support/numbers.ts';
+import { recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import type { Visit } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+import { recordWeek } from './support/week.ts';
+
+const clock = manualClock(Date.now() * 1000);
+const { inBrowser } = openStage({ clock });
+
+interface Answers {
+  overview: Overview;
+  models: ModelRecord[];
+  features: FeatureRecord[];
+}
+
+/** A week is recorded and shown; what the API says about it is returned. */
+async function openWeek({ service, key, open, page }: Visit): Promise<Answers> {
+  await recordWeek(service, key, clock);
+  await open();
+  await table(page, 'Models').waitFor();
+  const ask = async (path: string): Promise<unknown> => (await service.call(key, 'GET', path)).json;
+  return {
+    overview: (await ask('/analytics/overview')) as Overview,
+    models: (await ask('/analytics/by-model')) as ModelRecord[],
+    features: (await ask('/analytics/by-feature')) as FeatureRecord[],
+  };
+}
+
+function table(page: Page, title: 'Models' | 'Features'): Locator {
+  return page.getByRole('table', { name: `${title}, sortable` });
+}
+
+function namesIn(place: Locator): Promise<string[]> {
+  return place.getByRole('rowheader').locator('bdi').allInnerTexts();
+}
+
+function header(place: Locator, name: string): Locator {
+  return place.getByRole('columnheader', { name });
+}
+
+async function ordersOf(place: Locator): Promise<(string | null)[]> {
+  const headers = await place.getByRole('columnheader').all();
+  return Promise.all(headers.map((one) => one.getAttribute('aria-sort')));
+}
+
+type Of<T> = (record: T) => number | string;
+
+/** As the page promises: by the column, and by name where that is equal. */
+function namesBy(models: readonly ModelRecord[], of: Of<ModelRecord>, sign: 1 | -1): string[] {
+  const compare = (a: number | string, b: number | string): number => (a < b ? -1 : a > b ? 1 : 0);
+  return models
+    .toSorted((a, b) => sign * compare(of(a), of(b)) || compare(a.model, b.model))
+    .map(({ model }) => model);
+}
+
+test(
+  'every number of the models and features is that of the API',
+  inBrowser(async (visit) => {
+    const { page } = visit;
+    const { models, features } = await openWeek(visit);
+    await page.getByRole('button', { name: `Show all ${models.length}` }).click();
+    for (const [title, records] of [
+      ['Models', models.map((record) => ({ ...record, name: record.model }))],
+      ['Features', features.map((record) => ({ ...record, name: record.feature_name }))],
+    ] as const) {
+      const place = table(page, title);
+      for (const record of records) {
+        const row = place.getByRole('row', { name: record.name });
+        const cells = await row.getByRole('cell').all();
+        assert.deepEqual(
+          await Promise.all(cells.map(exactNumber)),
+          [record.total_cost_usd, record.call_count, record.avg_latency_ms, record.success_rate],
+          record.name,
+        );
+      }
+    }
+  }),
+);
+
+test(
+  'a click on a heading sorts by it, a second one turns it round, and aria-sort tells which',
+  inBrowser(async (visit) => {
+    const { models } = await openWeek(visit);
+    const place = table(visit.page, 'Models');
+    await visit.page.getByRole('button', { name: `Show all ${models.length}` }).click();
+    assert.deepEqual(
+      await namesIn(place),
+      namesBy(models, (m) => m.total_cost_usd, -1),
+    );
+    assert.deepEqual(await ordersOf(place), ['none', 'descending', 'none', 'none', 'none']);
+    const columns: [string, Of<ModelRecord>][] = [
+      ['Calls', (m) => m.call_count],
+      ['Latency', (m) => m.avg_latency_ms],
+      ['Success', (m) => m.success_rate],
+      ['Cost', (m) => m.total_cost_usd],
+    ];
+    for (const [name, of] of columns) {
+      await header(place, name).getByRole('button').click();
+      assert.equal(await header(place, name).getAttribute('aria-sort'), 'descending');
+      assert.deepEqual(await namesIn(place), namesBy(models, of, -1), name);
+      await header(place, name).getByRole('button').click();
+      assert.equal(await header(place, name).getAttribute('aria-sort'), 'ascending');
+      assert.deepEqual(await namesIn(place), namesBy(models, of, 1), name);
+    }
+    await header(place, 'Model').getByRole('button').click();
+    assert.deepEqual(await ordersOf(place), ['ascending', 'none', 'none', 'none', 'none']);
+    assert.deepEqual(
+      await namesIn(place),
+      namesBy(models, (m) => m.model, 1),
+    );
+  }),
+);
+
+test(
+  'the keyboard sorts as the mouse does',
+  inBrowser(async (visit) => {
+    const { page } = visit;
+    const { models } = await openWeek(visit);
+    const place = table(page, 'Models');
+    await page.getByRole('button', { name: `Show all ${models.length}` }).click();
+    await header(place, 'Cost').getByRole('button').focus();
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    await eventually(async () =>
+      assert.equal(await header(place, 'Calls').getAttribute('aria-sort'), 'descending'),
+    );
+    assert.deepEqual(
+      await namesIn(place),
+      namesBy(models, (m) => m.call_count, -1),
+    );
+    await page.keyboard.press('Space');
+    await eventually(async () =>
+      assert.equal(await header(place, 'Calls').getAttribute('aria-sort'), 'ascending'),
+    );
+    assert.deepEqual(
+      await namesIn(place),
+      namesBy(models, (m) => m.call_count, 1),
+    );
+    const focused = page.locator('button:focus');
+    assert.equal((await focused.innerText()).slice(0, 5), 'Calls', 'the focus stays');
+  }),
+);
+
+test(
+  'bars and percentages are the shares of the cost, or of the calls',
+  inBrowser(async (visit) => {
+    const { page } = visit;
+    const { models, overview } = await openWeek(visit);
+    await page.getByRole('button', { name: `Show all ${models.length}` }).click();
+    const check = async (of: (model: ModelRecord) => number, whole: number): Promise<void> => {
+      for (const model of models) {
+        const row = table(page, 'Models').getByRole('row', { name: model.model });
+        const share = of(model) / whole;
+        assert.ok(Math.abs((await barShare(row)) - share) < 0.01, model.model);
+        const words = await row.getByText(/%$/).first().innerText();
+        assert.ok(Math.abs(Number(words.replace('%', '')) - share * 100) <= 0.5, words);
+      }
+    };
+    await check((model) => model.total_cost_usd, overview.total_cost_usd);
+    await page.getByRole('group', { name: 'Share of' }).getByText('Calls').click();
+    await check((model) => model.call_count, overview.total_calls);
+  }),
+);
+
+/** How much of its track a bar fills, as drawn. */
+function barShare(row: Locator): Promise<number> {
+  return row.getByRole('rowheader').evaluate((cell) => {
+    const bar = cell.querySelector<HTMLElement>('[style*="width"]');
+    const track = bar?.parentElement;
+    if (!bar || !track) throw new Error('there is no bar');
+    return bar.getBoundingClientRect().width / track.getBoundingClientRect().width;
+  });
+}
+
+test(
+  'calls without a feature are the last row, whatever the order, and add up to the whole',
+  inBrowser(async (visit) => {
+    const { page } = visit;
+    const { features, overview } = await openWeek(visit);
+    const place = table(page, 'Features');
+    const sum = features.reduce((total, feature) => total + feature.call_count, 0);
+    const cost = features.reduce((total, feature) => total + feature.total_cost_usd, 0);
+    const rest = place.getByRole('row', { name: 'unlabelled' });
+    assert.equal(await exactNumber(rest.getByRole('cell').nth(1)), overview.total_calls - sum);
+    const restCost = Math.round((overview.total_cost_usd - cost) * 1e6) / 1e6;
+    assert.equal(await exactNumber(rest.getByRole('cell').nth(0)), restCost);
+    for (const name of ['Calls', 'Calls', 'Feature', 'Feature', 'Success']) {
+      await header(place, name).getByRole('button').click();
+      const names = await namesIn(place);
+      assert.equal(names.length, features.length + 1);
+      assert.equal(names.at(-1), 'unlabelled');
+    }
+  }),
+);
+
+test(
+  'a feature that is itself called "unlabelled" stays apart from the rest',
+  inBrowser(async ({ page, service, key, open }) => {
+    await recordOne(service, key, { feature_name: 'unlabelled', cost_usd: 1 });
+    await recordOne(service, key, { feature_name: null, cost_usd: 3 });
+    await open();
+    const place = table(page, 'Features');
+    await place.waitFor();
+    const costs = await place.getByRole('row').getByRole('cell', { name: '$' }).all();
+    assert.deepEqual(await Promise.all(costs.map(exactNumber)), [1, 3]);
+  }),
+);
+
+test(
+  'long tables show the first rows at once and all on request',
+  inBrowser(async (visit) => {
+    const { page } = visit;
+    const { models } = await openWeek(visit);
+    assert.ok(models.length > 8);
+    const place = table(page, 'Models');
+    assert.deepEqual(
+      await namesIn(place),
+      namesBy(models, (m) => m.total_cost_usd, -1).slice(0, 8),
+    );
+    await page.getByRole('button', { name: `Show all ${models.length}` }).click();
+    assert.equal((await namesIn(place)).length, models.length);
+    await page.getByRole('button', { name: 'Show the first 8' }).click();
+    assert.equal((await namesIn(place)).length, 8);
+  }),
+);

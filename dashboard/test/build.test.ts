@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { appendFileSync, cpSync, readFileSync, rmSync, statSync, symlinkSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { temporaryFolder } from '../../server/test/support/service.ts';
+
+const run = promisify(execFile);
+const root = fileURLToPath(new URL('../../', import.meta.url));
+const folder = temporaryFolder();
+after(() => folder.remove());
+
+/** A copy of all that the page is made of, so that the page that is served stays as it is. */
+function copyOf(source: string, name: string): string {
+  const copy = join(folder.path, name);
+  for (const path of ['src', 'index.html', 'build.ts', 'package.json'])
+    cpSync(join(source, 'dashboard', path), join(copy, 'dashboard', path), { recursive: true });
+  cpSync(join(source, 'client/src'), join(copy, 'client/src'), { recursive: true });
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
+  return copy;
+}
+
+interface Built {
+  words: string;
+  tookMs: number;
+  stamp: string;
+  index: string;
+  madeAtMs: number;
+}
+
+async function build(copy: string, ...flags: string[]): Promise<Built> {
+  const dashboard = join(copy, 'dashboard');
+  const startMs = performance.now();
+  const { stdout } = await run(process.execPath, [join(dashboard, 'build.ts'), ...flags]);
+  const index = join(dashboard, 'dist/index.html');
+  return {
+    words: stdout.trim(),
+    tookMs: performance.now() - startMs,
+    stamp: readFileSync(join(dashboard, 'dist/stamp'), 'utf8'),
+    index: readFileSync(index, 'utf8'),
+    madeAtMs: statSync(index).mtimeMs,
+  };
+}
+
+test('the page is built only where a source has changed, and what is fresh is told in under a second', async (t) => {
+  const copy = copyOf(root, 'changing');
+  const first = await build(copy, '--if-stale');
+  assert.match(first.words, /^dashboard: built, [\d.]+ kB as gzip in all$/);
+
+  const fresh = await build(copy, '--if-stale');
+  t.diagnostic(`nothing to build: ${fresh.tookMs.toFixed(0)} ms`);
+  assert.equal(fresh.words, 'dashboard: up to date');
+  assert.equal(fresh.madeAtMs, first.madeAtMs, 'nothing was written');
+  assert.ok(fresh.tookMs < 1_000, `${fresh.tookMs} ms`);
+
+  appendFileSync(join(copy, 'dashboard/src/main.tsx'), "\ndocument.title = 'changed';\n");
+  const changed = await build(copy, '--if-stale');
+  assert.match(changed.words, /built/);
+  assert.notEqual(changed.stamp, first.stamp);
+  assert.notEqual(changed.index, first.index, 'the name of the script is another');
+
+  // The page holds a part of the client.
+  appendFileSync(join(copy, 'client/src/reads.ts'), '\n// A change.\n');
+  assert.match((await build(copy, '--if-stale')).words, /built/);
+  assert.equal((await build(copy, '--if-stale')).words, 'dashboard: up to date');
+
+  rmSync(join(copy, 'dashboard/dist'), { recursive: true });
+  assert.match(
+    (await build(copy, '--if-stale')).words,
+    /built/,
+    'a page that is gone is built again',
+  );
+});
+
+test('a build that fails says so and leaves the page that is there', async () => {
+  const copy = copyOf(root, 'failing');
+  const good = await build(copy, '--if-stale');
+  appendFileSync(join(copy, 'dashboard/src/main.tsx'), '\nthis is no program\n');
+  await assert.rejects(build(copy, '--if-stale'));
+  const index = readFileSync(join(copy, 'dashboard/dist/index.html'), 'utf8');
+  assert.equal(index, good.index);
+});
+
+test('the same sources give the same page, wherever they lie', async () => {
+  const one = copyOf(root, 'one');
+  const other = copyOf(one, 'other/place');
+  assert.deepEqual(pageOf(await build(one)), pageOf(await build(other)));
+});
+
+function pageOf({ stamp, index, words }: Built) {
+  return { stamp, index, words };
+}

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { test } from 'node:test';
+import { promisify } from 'node:util';
+import { needProgram } from '../../server/test/support/debian.ts';
+import { skipUnlessCi } from '../../server/test/support/skip.ts';
+import { recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+
+const { inBrowser } = openStage();
+const run = promisify(execFile);
+
+const aFewSecondsMs = 6_000;
+
+for (const fragment of ['#/', '#/traces'] as const) {
+  test(
+    `at ${fragment} a new team is shown a curl command that works as it stands, and the page turns by itself`,
+    inBrowser(async ({ t, page, service, key, open }) => {
+      const missing = needProgram('curl');
+      if (missing !== null) return skipUnlessCi(t, missing);
+      await open(fragment);
+      await page.getByRole('heading', { name: 'Record your first call' }).waitFor();
+      const command = await page.getByLabel('curl command', { exact: true }).innerText();
+      assert.ok(command.includes(service.url), command);
+      assert.ok(command.includes(key), command);
+      const { stdout } = await run('sh', ['-c', command]);
+      const trace = JSON.parse(stdout) as { id: string; model: string };
+      assert.ok(trace.id, stdout);
+      const title = fragment === '#/' ? 'Overview' : 'Traces';
+      const heading = page.getByRole('heading', { name: title, level: 1 });
+      await heading.waitFor({ timeout: aFewSecondsMs });
+      await page.getByRole('main').getByText(trace.model).first().waitFor();
+      assert.equal(await page.getByText('Record your first call').count(), 0);
+    }),
+  );
+}
+
+test(
+  'the snippets can be copied as they are shown',
+  inBrowser(
+    async ({ page, key, open }) => {
+      await open();
+      for (const name of ['curl command', 'TypeScript code']) {
+        await page.getByRole('button', { name: `Copy the ${name}` }).click();
+        const shown = await page.getByLabel(name, { exact: true }).innerText();
+        assert.ok(shown.includes(key));
+        assert.equal(await page.evaluate(() => navigator.clipboard.readText()), shown);
+      }
+    },
+    { permissions: ['clipboard-read', 'clipboard-write'] },
+  ),
+);
+
+test(
+  'after a reload the key is not put on the screen again',
+  inBrowser(async ({ page, key, open }) => {
+    await open();
+    await page.getByText('Waiting for the first trace').waitFor();
+    await page.reload();
+    await page.getByText('Waiting for the first trace').waitFor();
+    assert.ok(!(await page.content()).includes(key));
+  }),
+);
+
+test(
+  'nothing of another team counts as the first trace',
+  inBrowser(async ({ page, service, open }) => {
+    await open();
+    const stranger = await service.keyFor();
+    await recordOne(service, stranger.key, { model: 'not-yours' });
+    await page.waitForTimeout(2_500);
+    await page.getByRole('heading', { name: 'Record your first call' }).waitFor();
+    assert.doesNotMatch(await page.content(), /not-yours/);
+  }),
+);

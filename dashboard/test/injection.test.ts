@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import type { Trace } from '../../client/src/api-types.ts';
+import { hostilePayloads, hostileTexts } from './support/hostile-text.ts';
+import { record, recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import type { Visit } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+
+const { inBrowser } = openStage();
+
+function isUntouched(page: Page): Promise<void> {
+  return page.evaluate(() => {
+    if ('__pwned' in window) throw new Error('a text was run');
+    const strangers = document.querySelectorAll(
+      'iframe, object, embed, base, style, form[action], meta[http-equiv], marquee, template, math',
+    );
+    if (strangers.length > 0) throw new Error(`a text became ${strangers[0]?.outerHTML}`);
+    const own = [...document.scripts].every(({ src }) => src.startsWith(`${location.origin}/`));
+    if (!own) throw new Error('a text became a script');
+    for (const element of document.querySelectorAll('*')) {
+      for (const { name, value } of element.attributes) {
+        const isBad = name.startsWith('on') || (name === 'href' && !/^(#|http|\.)/.test(value));
+        if (isBad) throw new Error(`a text became an attribute: ${element.outerHTML}`);
+      }
+    }
+  });
+}
+
+async function seeEveryView(visit: Visit, stored: readonly Trace[]): Promise<void> {
+  const { page, open, go } = visit;
+  await open();
+  for (const title of ['Models', 'Features']) {
+    const place = page.getByRole('region', { name: title });
+    await place.getByRole('button', { name: /^Show all/ }).click();
+    await eventually(async () =>
+      assert.ok((await place.getByRole('row').count()) > hostileTexts.length),
+    );
+  }
+  await isUntouched(page);
+  for (let number = 1; (number - 1) * 50 < stored.length; number += 1) {
+    await go(`#/traces?page=${number}`);
+    const first = stored.at(-1 - (number - 1) * 50);
+    await page.locator(`a[href$="${first?.id}"]`).waitFor();
+    await isUntouched(page);
+  }
+}
+
+test(
+  'no text in any field runs, loads or becomes markup, in any view; it is shown as it is',
+  inBrowser(async (visit) => {
+    const { page, service, key, go } = visit;
+    assert.ok(hostileTexts.length >= 50);
+    const stored = await record(
+      service,
+      key,
+      hostileTexts.map((text) => ({
+        model: text,
+        feature_name: text,
+        user_identifier: text,
+        input: text,
+        output: text,
+        error_message: text,
+      })),
+    );
+    await seeEveryView(visit, stored);
+    for (const trace of stored) {
+      await go(`#/traces/${trace.id}`);
+      await page.locator('code', { hasText: trace.id }).waitFor();
+      assert.equal(await page.getByRole('heading', { level: 1 }).textContent(), trace.model);
+      // The server has put U+FFFD for what is no character. JSON is shown indented.
+      const text = trace.model.startsWith('{"') ? indented(trace.model) : trace.model;
+      await eventually(async () =>
+        assert.deepEqual(await page.locator('main section [dir=auto]').allTextContents(), [
+          text,
+          text,
+          text,
+        ]),
+      );
+      await isUntouched(page);
+    }
+  }),
+);
+
+function indented(json: string): string {
+  return JSON.stringify(JSON.parse(json), null, 2);
+}
+
+test(
+  'no text inside of JSON or of a conversation runs, loads or becomes markup',
+  inBrowser(async ({ page, service, key, open, go }) => {
+    const stored = await record(
+      service,
+      key,
+      hostileTexts.map((text) => ({ model: 'm', ...hostilePayloads(text) })),
+    );
+    await open();
+    for (const [index, trace] of stored.entries()) {
+      await go(`#/traces/${trace.id}`);
+      await page.locator('code', { hasText: trace.id }).waitFor();
+      const message = page.getByRole('region', { name: 'Input' }).getByRole('listitem').first();
+      assert.equal(await message.getByRole('heading').textContent(), hostileTexts[index]);
+      await isUntouched(page);
+    }
+  }),
+);
+
+test(
+  'no text in the address runs, loads or becomes markup',
+  inBrowser(async ({ page, home, service, key, open, go, watch }) => {
+    await recordOne(service, key);
+    await open();
+    const since = watch.requests.length;
+    for (const text of hostileTexts.filter((one) => one.isWellFormed())) {
+      await go(`#/traces/${encodeURIComponent(text)}`);
+      await page.getByRole('alert').getByText('No such trace').waitFor();
+      await isUntouched(page);
+    }
+    for (const text of ['<img src=x onerror=alert(1)>', 'javascript:alert(1)', '"><b>']) {
+      await go(`#/${text}`);
+      await page.getByText('There is no such page').waitFor();
+      await go(`#/traces?page=${text}`);
+      await page.getByRole('table').waitFor();
+      await isUntouched(page);
+    }
+    for (const path of watch.apiCalls(home, since))
+      assert.match(path, /^(analytics\/overview|traces\?page=1&.*|traces\/[^/?]+)$/);
+  }),
+);
+
+test(
+  'no text in a sign-in link or in the key field runs, loads or becomes markup',
+  inBrowser(async ({ page, home }) => {
+    for (const text of [
+      '<img src=x onerror=alert(1)>',
+      '"><script>alert(1)</script>',
+      '%3Csvg%3E',
+    ]) {
+      await page.goto('about:blank');
+      await page.goto(`${home}#key=${text}`);
+      await page.getByRole('alert').filter({ hasText: /key/ }).waitFor();
+      await isUntouched(page);
+    }
+  }),
+);

@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import { exactNumber } from './support/numbers.ts';
+import { plainTraces, record, recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+
+const { inBrowser } = openStage();
+
+/** The page looks every two seconds; a machine that is busy may take a little longer. */
+const aFewSecondsMs = 6_000;
+
+function figure(page: Page, name: string): Locator {
+  return page
+    .getByRole('region', { name: 'All time' })
+    .locator('dl', { has: page.getByText(name, { exact: true }) })
+    .locator('dd')
+    .first();
+}
+
+function firstRow(page: Page): Locator {
+  return page.getByRole('table').getByRole('row').nth(1);
+}
+
+/** What is under this point of the window, and where. */
+function underPoint(page: Page, x: number, y: number) {
+  return page.evaluate(
+    ([left, top]) => {
+      const row = document.elementFromPoint(left, top)?.closest('tr');
+      return {
+        address: row?.querySelector('a')?.getAttribute('href'),
+        top: row?.getBoundingClientRect().top,
+        scrolledTo: scrollY,
+      };
+    },
+    [x, y] as const,
+  );
+}
+
+test(
+  'a trace that is recorded while one looks changes the overview within seconds',
+  inBrowser(async ({ page, service, key, open }) => {
+    await recordOne(service, key, { cost_usd: 1 });
+    await open();
+    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Cost')), 1));
+    await recordOne(service, key, { cost_usd: 2.5, model: 'newcomer', error_message: 'no' });
+    await eventually(async () => {
+      assert.equal(await exactNumber(figure(page, 'Cost')), 3.5);
+      assert.equal(await exactNumber(figure(page, 'Calls')), 2);
+      assert.equal(await exactNumber(figure(page, 'Errors')), 1);
+    }, aFewSecondsMs);
+    const row = page.getByRole('table', { name: /^Models/ }).getByRole('row', { name: 'newcomer' });
+    await row.waitFor({ timeout: aFewSecondsMs });
+  }),
+);
+
+test(
+  'a trace that is recorded while one looks appears on top of the list within seconds',
+  inBrowser(async ({ page, service, key, open }) => {
+    await record(service, key, plainTraces(2));
+    await open('#/traces');
+    await firstRow(page).getByText('user-2').waitFor();
+    await recordOne(service, key, { user_identifier: 'newcomer' });
+    await firstRow(page).getByText('newcomer').waitFor({ timeout: aFewSecondsMs });
+    await page.getByText('3 traces, newest first').waitFor();
+  }),
+);
+
+test(
+  'nothing moves under a reader who has scrolled; a button offers what is new',
+  inBrowser(async ({ page, service, key, open }) => {
+    await record(service, key, plainTraces(60));
+    await open('#/traces');
+    await firstRow(page).getByText('user-60').waitFor();
+    await page.mouse.move(400, 400);
+    await page.mouse.wheel(0, 600);
+    await eventually(async () => assert.ok((await underPoint(page, 400, 400)).scrolledTo > 500));
+    const before = await underPoint(page, 400, 400);
+    assert.ok(before.address !== undefined);
+    await record(service, key, plainTraces(3));
+    const offer = page.getByRole('button', { name: '3 new traces' });
+    await offer.waitFor({ timeout: aFewSecondsMs });
+    assert.deepEqual(await underPoint(page, 400, 400), before);
+    await recordOne(service, key, { user_identifier: 'newcomer' });
+    await page.getByRole('button', { name: '4 new traces' }).waitFor({ timeout: aFewSecondsMs });
+    assert.deepEqual(await underPoint(page, 400, 400), before);
+    await page.getByRole('button', { name: '4 new traces' }).click();
+    await firstRow(page).getByText('newcomer').waitFor();
+    await eventually(async () => assert.equal(await page.evaluate(() => scrollY), 0));
+    assert.equal(await page.getByRole('button', { name: /new trace/ }).count(), 0);
+  }),
+);
+
+test(
+  'nothing moves under a pointer that rests on a row, nor under the keyboard',
+  inBrowser(async ({ page, service, key, open }) => {
+    await record(service, key, plainTraces(9));
+    await open('#/traces');
+    const box = await firstRow(page).boundingBox();
+    assert.ok(box !== null);
+    const [x, y] = [box.x + 60, box.y + box.height / 2];
+    await page.mouse.move(x, y);
+    const before = await underPoint(page, x, y);
+    await recordOne(service, key);
+    await page.getByRole('button', { name: '1 new trace' }).waitFor({ timeout: aFewSecondsMs });
+    assert.deepEqual(await underPoint(page, x, y), before);
+    // The pointer goes away, and the keyboard comes.
+    await firstRow(page).getByRole('link').focus();
+    await page.mouse.move(5, 5);
+    await page.waitForTimeout(200);
+    assert.deepEqual(await underPoint(page, x, y), before);
+    await page.evaluate(() => (document.activeElement as HTMLElement).blur());
+    await eventually(async () => assert.notDeepEqual(await underPoint(page, x, y), before));
+  }),
+);
+
+test(
+  'an older page of the list stands still',
+  inBrowser(async ({ page, service, key, open }) => {
+    await record(service, key, plainTraces(60));
+    await open('#/traces?page=2');
+    await firstRow(page).getByText('user-10').waitFor();
+    await record(service, key, plainTraces(2));
+    await page.waitForTimeout(3_000);
+    await firstRow(page).getByText('user-10', { exact: true }).waitFor();
+  }),
+);
+
+test(
+  'a trace that is open stands still',
+  inBrowser(async ({ page, home, service, key, open, watch }) => {
+    const trace = await recordOne(service, key, { input: 'as it was' });
+    await open(`#/traces/${trace.id}`);
+    await page.getByText('as it was').waitFor();
+    const since = watch.requests.length;
+    await recordOne(service, key);
+    await page.waitForTimeout(3_000);
+    const others = watch.apiCalls(home, since).filter((path) => path !== 'analytics/overview');
+    assert.deepEqual(others, []);
+  }),
+);
+
+test(
+  'where nothing is new, only the totals are asked for, and about every two seconds',
+  inBrowser(async ({ page, home, service, key, open, watch }) => {
+    await recordOne(service, key);
+    await open();
+    await page.getByRole('table', { name: /^Models/ }).waitFor();
+    const since = watch.requests.length;
+    await page.waitForTimeout(5_000);
+    const calls = watch.apiCalls(home, since);
+    assert.deepEqual([...new Set(calls)], ['analytics/overview']);
+    assert.ok(calls.length >= 1 && calls.length <= 3, `${calls.length} requests in 5 s`);
+  }),
+);
+
+test(
+  'pause stops the requests until resume, which shows what came meanwhile',
+  inBrowser(async ({ page, home, service, key, open, watch }) => {
+    await recordOne(service, key);
+    // A clock of our own, so that a minute takes no minute.
+    await page.clock.install();
+    await open();
+    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 1));
+    await page.getByRole('button', { name: /^Pause live updates/ }).click();
+    await page.clock.runFor(3_000);
+    await recordOne(service, key);
+    const since = watch.requests.length;
+    await page.clock.runFor(60_000);
+    await page.waitForTimeout(300);
+    assert.deepEqual(watch.apiCalls(home, since), []);
+    assert.equal(await exactNumber(figure(page, 'Calls')), 1);
+    await page.getByRole('button', { name: /^Resume live updates/ }).click();
+    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 2));
+    // And it goes on from there.
+    await recordOne(service, key);
+    await eventually(async () => {
+      await page.clock.runFor(1_000);
+      assert.equal(await exactNumber(figure(page, 'Calls')), 3);
+    });
+  }),
+);
+
+test(
+  'a page that nobody sees asks for nothing, and catches up at once when it is seen again',
+  inBrowser(async ({ page, home, service, key, open, watch }) => {
+    await recordOne(service, key);
+    await page.clock.install();
+    await open();
+    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 1));
+    await setHidden(page, true);
+    await page.clock.runFor(3_000);
+    await recordOne(service, key);
+    const since = watch.requests.length;
+    await page.clock.runFor(60_000);
+    await page.waitForTimeout(300);
+    assert.deepEqual(watch.apiCalls(home, since), []);
+    await setHidden(page, false);
+    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 2));
+    await recordOne(service, key);
+    await eventually(async () => {
+      await page.clock.runFor(1_000);
+      assert.equal(await exactNumber(figure(page, 'Calls')), 3);
+    });
+  }),
+);
+
+/** As when another tab is brought to the front. */
+function setHidden(page: Page, isHidden: boolean): Promise<void> {
+  return page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { configurable: true, get: () => hidden });
+    const state = hidden ? 'hidden' : 'visible';
+    Object.defineProperty(document, 'visibilityState', { configurable: true, get: () => state });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, isHidden);
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator } from 'playwright-core';
+import { seenFrames, watchFrames } from './support/frames.ts';
+import { recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import type { Visit } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+
+const { inBrowser } = openStage();
+
+const blockedMsMax = 500;
+const megabyte = 1_000_000;
+
+const words = 'The quick brown fox jumps over the lazy dog, and then it sleeps. ';
+const prose = words.repeat(Math.ceil(megabyte / words.length)).slice(0, megabyte);
+const oneWord = 'x'.repeat(megabyte);
+const oneLineOfJson = JSON.stringify(
+  Array.from({ length: 20_000 }, (_, id) => ({ id, name: `thing ${id}`, tags: ['a', 'b'] })),
+);
+const conversation = JSON.stringify(
+  Array.from({ length: 2_000 }, (_, turn) => ({
+    role: turn % 2 === 0 ? 'user' : 'assistant',
+    content: `${turn}: ${words.repeat(7)}`,
+  })),
+);
+
+/** Opens it from the list, as people do, so that nothing but the trace itself is measured. */
+async function openPrompt(
+  { page, service, key, open, go }: Visit,
+  input: string,
+): Promise<Locator> {
+  const trace = await recordOne(service, key, { input });
+  await open('#/traces');
+  await page.getByRole('table').waitFor();
+  await watchFrames(page);
+  await go(`#/traces/${trace.id}`);
+  const place = page.getByRole('region', { name: 'Input' });
+  await place.waitFor();
+  return place;
+}
+
+function lengthShown(place: Locator): Promise<number> {
+  return place.evaluate((section) =>
+    [...section.querySelectorAll('[dir=auto]')].reduce(
+      (sum, text) => sum + (text.textContent?.length ?? 0),
+      0,
+    ),
+  );
+}
+
+async function checkFrames({ t, page }: Visit): Promise<void> {
+  const { longestTaskMs, longestGapMs } = await seenFrames(page);
+  t.diagnostic(
+    `longest task ${longestTaskMs.toFixed(0)} ms, longest gap between frames ${longestGapMs.toFixed(0)} ms`,
+  );
+  assert.ok(longestTaskMs < blockedMsMax, `the page was blocked for ${longestTaskMs} ms`);
+}
+
+for (const [name, input, view, chars] of [
+  ['of prose', prose, null, prose.length],
+  ['without a single space', oneWord, null, oneWord.length],
+  [
+    'of JSON in one line',
+    oneLineOfJson,
+    null,
+    JSON.stringify(JSON.parse(oneLineOfJson), null, 2).length,
+  ],
+  ['of JSON, as recorded', oneLineOfJson, 'Raw', oneLineOfJson.length],
+] as const) {
+  test(
+    `a prompt of a megabyte ${name} never blocks the page, and can be shown whole`,
+    inBrowser(async (visit) => {
+      const place = await openPrompt(visit, input);
+      if (view !== null) await place.getByRole('group').getByText(view).click();
+      const more = place.getByRole('button', { name: 'Show all' });
+      await more.waitFor();
+      const atFirst = await lengthShown(place);
+      assert.ok(atFirst > 1_000 && atFirst < 100_000, `${atFirst} characters at first`);
+      await more.click();
+      await place.getByText('characters in all').waitFor({ state: 'detached' });
+      await checkFrames(visit);
+      assert.equal(await lengthShown(place), chars);
+    }),
+  );
+}
+
+test(
+  'a conversation of a megabyte never blocks the page, and can be shown whole',
+  inBrowser(async (visit) => {
+    const place = await openPrompt(visit, conversation);
+    const items = place.getByRole('listitem');
+    const shown = await items.count();
+    assert.ok(shown >= 10 && shown <= 200, `${shown} messages at first`);
+    const more = place.getByRole('button', { name: /more message/ });
+    await more.click();
+    await eventually(async () => assert.ok((await items.count()) > shown));
+    await place.getByRole('group').getByText('Raw').click();
+    await place.getByRole('button', { name: 'Show all' }).click();
+    await place.getByText('characters in all').waitFor({ state: 'detached' });
+    await checkFrames(visit);
+    assert.equal(await lengthShown(place), conversation.length);
+  }),
+);
+
+test(
+  'the copy button of a prompt that is shown in part copies all of it',
+  inBrowser(
+    async (visit) => {
+      const place = await openPrompt(visit, prose);
+      await place.getByRole('button', { name: 'Copy input' }).click();
+      await eventually(async () => {
+        const copied = await visit.page.evaluate(() => navigator.clipboard.readText());
+        assert.ok(copied === prose, `${copied.length} characters`);
+      });
+    },
+    { permissions: ['clipboard-read', 'clipboard-write'] },
+  ),
+);

@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { plainTraces, record, recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+
+const { inBrowser } = openStage();
+
+function keyField(page: Page) {
+  return page.getByLabel('API key');
+}
+
+async function signIn(page: Page, key: string): Promise<void> {
+  await keyField(page).fill(key);
+  await page.getByRole('button', { name: 'Sign in' }).click();
+}
+
+async function sees(page: Page, words: string | RegExp): Promise<void> {
+  await page.getByText(words).first().waitFor();
+}
+
+test(
+  'a typed key opens the overview, and Enter is enough',
+  inBrowser(async ({ page, home, key, service }) => {
+    await recordOne(service, key);
+    await page.goto(home);
+    await eventually(async () => assert.ok(await isFocused(page)));
+    await page.keyboard.type(key);
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    assert.equal(await page.title(), 'Overview · TraceTally');
+  }),
+);
+
+function isFocused(page: Page): Promise<boolean> {
+  return keyField(page).evaluate((field) => field === document.activeElement);
+}
+
+test(
+  'a key is hidden while it is typed, and taken with the spaces and the "Bearer" people copy along',
+  inBrowser(async ({ page, home, key, service }) => {
+    await recordOne(service, key);
+    await page.goto(home);
+    assert.equal(await keyField(page).getAttribute('type'), 'password');
+    await signIn(page, `  Bearer ${key} `);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  }),
+);
+
+test(
+  'a key that is not known is told so, beside the field, and one can try again',
+  inBrowser(async ({ page, home, key, service }) => {
+    await recordOne(service, key);
+    await page.goto(home);
+    await signIn(page, `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`);
+    await page.getByRole('alert').getByText('This key is not known here').waitFor();
+    assert.equal(await keyField(page).getAttribute('aria-invalid'), 'true');
+    await signIn(page, key);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+  }),
+);
+
+test(
+  'what can be no key is told so without asking the server',
+  inBrowser(async ({ page, home, watch }) => {
+    await page.goto(home);
+    await keyField(page).waitFor();
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await sees(page, 'No key yet');
+    await signIn(page, 'ключ от квартиры');
+    await sees(page, 'This cannot be a key');
+    assert.deepEqual(watch.apiCalls(home), []);
+  }),
+);
+
+test(
+  'a key that may only record is told what it lacks',
+  inBrowser(async ({ page, home, team, service }) => {
+    const { key } = await service.keyFor(team, { scope: 'ingest' });
+    await page.goto(home);
+    await signIn(page, key);
+    await sees(page, 'This key may only record');
+    await sees(page, /needs a key with the scope "read" or "full"/);
+  }),
+);
+
+test(
+  'an expired key is told so',
+  inBrowser(async ({ page, home, team, service }) => {
+    const expiresAtUs = (Date.now() - 60_000) * 1000;
+    const { key } = await service.keyFor(team, { expiresAtUs });
+    await page.goto(home);
+    await signIn(page, key);
+    await sees(page, 'This key has expired');
+  }),
+);
+
+test(
+  'a key with the scope "read" sees everything',
+  inBrowser(async ({ page, home, team, key, service }) => {
+    await recordOne(service, key, { model: 'read-by-another-key' });
+    const reader = await service.keyFor(team, { scope: 'read' });
+    await page.goto(home);
+    await signIn(page, reader.key);
+    await sees(page, 'read-by-another-key');
+    await page.getByRole('link', { name: 'Traces', exact: true }).click();
+    await page.getByRole('link', { name: /read-by-another-key/ }).click();
+    await page.getByRole('heading', { name: 'Input' }).waitFor();
+  }),
+);
+
+test(
+  'a key that is revoked while the page is open ends the visit within seconds, with the reason',
+  inBrowser(async ({ page, team, key, keyId, service, open, watch, home }) => {
+    await record(service, key, plainTraces(3));
+    await open('#/traces');
+    await page.getByRole('table').waitFor();
+    const other = await service.keyFor(team);
+    await service.beside.revokeKey(keyId, Date.now() * 1000);
+    await page.getByRole('alert').getByText('This key was revoked').waitFor({ timeout: 6_000 });
+    assert.equal(await page.getByRole('table').count(), 0, 'what was shown is gone');
+    assert.deepEqual(await storedValues(page), []);
+    const asked = watch.requests.length;
+    await page.waitForTimeout(2_500);
+    assert.deepEqual(watch.apiCalls(home, asked), [], 'it is not asked with the dead key again');
+    await signIn(page, other.key);
+    await page.getByRole('heading', { name: 'Traces' }).waitFor();
+  }),
+);
+
+test(
+  'a reload stays signed in, another tab has to sign in itself',
+  inBrowser(async ({ page, context, home, key, service, open }) => {
+    await recordOne(service, key);
+    await open();
+    await page.reload();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const tab = await context.newPage();
+    await tab.goto(home);
+    await keyField(tab).waitFor();
+  }),
+);
+
+test(
+  'signing out forgets the key and what was shown, and neither reload nor back brings it back',
+  inBrowser(async ({ page, key, service, open, watch, home }) => {
+    await recordOne(service, key, { model: 'secret-model' });
+    await open('#/traces');
+    await sees(page, 'secret-model');
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await keyField(page).waitFor();
+    assert.equal(await keyField(page).inputValue(), '');
+    assert.deepEqual(await storedValues(page), []);
+    assert.doesNotMatch(await page.content(), /secret-model/);
+    const asked = watch.requests.length;
+    await page.waitForTimeout(2_500);
+    assert.deepEqual(watch.apiCalls(home, asked), [], 'nothing is asked for any more');
+    await page.reload();
+    await keyField(page).waitFor();
+    await page.goBack();
+    await keyField(page).waitFor();
+    assert.doesNotMatch(await page.content(), /secret-model/);
+  }),
+);
+
+function storedValues(page: Page): Promise<string[]> {
+  return page.evaluate(() => Object.values(sessionStorage) as string[]);
+}

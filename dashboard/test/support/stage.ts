@@ -1,0 +1,144 @@
+import assert from 'node:assert/strict';
+import { existsSync } from 'node:fs';
+import { after, before } from 'node:test';
+import type { TestContext } from 'node:test';
+import type { Browser, BrowserContext, BrowserContextOptions, Page } from 'playwright-core';
+import { startTestService } from '../../../server/test/support/service.ts';
+import type {
+  KeyHolder,
+  TestService,
+  TestServiceOptions,
+} from '../../../server/test/support/service.ts';
+import { skipUnlessCi } from '../../../server/test/support/skip.ts';
+import { findBrowser } from './browser.ts';
+import { watchContext } from './watch.ts';
+import type { Watch } from './watch.ts';
+
+/** Somebody with an empty browser, and a team of their own on a real server. */
+export interface Visit extends KeyHolder {
+  t: TestContext;
+  service: TestService;
+  /** Where the page is; ends with a slash. */
+  home: string;
+  context: BrowserContext;
+  page: Page;
+  watch: Watch;
+  /** Whom the page may talk to: its own server, and what a test puts in front of it. */
+  origins: string[];
+  /** Signs in by a link, then goes to this place, and waits for its heading. */
+  open(fragment?: string, page?: Page): Promise<void>;
+  /** Within the page, as a link would. */
+  go(fragment: string): Promise<void>;
+}
+
+export interface Stage {
+  readonly service: TestService;
+  /** The body of a test; skipped, with the reason, where there is no browser. */
+  inBrowser(
+    act: (visit: Visit) => Promise<void>,
+    wishes?: BrowserContextOptions,
+  ): (t: TestContext) => Promise<void>;
+}
+
+const page = new URL('../../dist/index.html', import.meta.url);
+
+/** One server and one browser for the tests of a file. Each test gets a new context and a new team. */
+export function openStage(options: TestServiceOptions = {}): Stage {
+  let service: TestService | undefined;
+  let browser: Browser | undefined;
+  let missing: string | null = null;
+  before(async () => {
+    assert.ok(existsSync(page), 'the page is not built: run "npm run build" in dashboard/');
+    const found = await findBrowser();
+    if ('missing' in found) missing = found.missing;
+    else browser = found.browser;
+    service = await startTestService(options);
+  });
+  after(async () => {
+    await browser?.close();
+    await service?.stop();
+  });
+  return {
+    get service() {
+      assert.ok(service !== undefined);
+      return service;
+    },
+    inBrowser: (act, wishes) => async (t) => {
+      if (missing !== null) return skipUnlessCi(t, missing);
+      assert.ok(service !== undefined && browser !== undefined);
+      return perform({ t, service, browser, act, wishes: wishes ?? {} });
+    },
+  };
+}
+
+interface Performance {
+  t: TestContext;
+  service: TestService;
+  browser: Browser;
+  act: (visit: Visit) => Promise<void>;
+  wishes: BrowserContextOptions;
+}
+
+async function perform({ t, service, browser, act, wishes }: Performance): Promise<void> {
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...wishes });
+  context.setDefaultTimeout(15_000);
+  const watch = await watchContext(context);
+  const visit = await newVisit(t, service, context, watch);
+  try {
+    await act(visit);
+    // Whatever a test is about: the page makes no mistake, and talks to nobody else.
+    assert.deepEqual(watch.trouble, []);
+    assert.deepEqual(watch.strangers(visit.origins), []);
+  } catch (error) {
+    await describePage(visit);
+    throw error;
+  } finally {
+    await context.close();
+  }
+}
+
+async function newVisit(
+  t: TestContext,
+  service: TestService,
+  context: BrowserContext,
+  watch: Watch,
+): Promise<Visit> {
+  const holder = await service.keyFor();
+  const home = `${service.url}/`;
+  const first = await context.newPage();
+  return {
+    ...holder,
+    t,
+    service,
+    home,
+    context,
+    page: first,
+    watch,
+    origins: [new URL(home).origin],
+    async open(fragment = '#/', other = first) {
+      await other.goto(`${home}#key=${holder.key}`);
+      await other.getByRole('navigation', { name: 'Main' }).waitFor();
+      if (fragment !== '#/') await other.goto(`${home}${fragment}`);
+      await other.getByRole('main').getByRole('heading', { level: 1 }).waitFor();
+    },
+    async go(fragment) {
+      await first.goto(`${home}${fragment}`);
+    },
+  };
+}
+
+/** A failed test tells what one would have seen. */
+async function describePage({ t, page: shown, watch }: Visit): Promise<void> {
+  try {
+    const text = (await shown.locator('body').innerText({ timeout: 1_000 })).replaceAll(
+      /\s+/g,
+      ' ',
+    );
+    t.diagnostic(`at ${shown.url().replace(/#key=.*/, '#key=…')}: ${text.slice(0, 800)}`);
+    const last = watch.requests.slice(-5).map((request) => request.url());
+    t.diagnostic(`last requests: ${last.join(' ')}`);
+    if (watch.trouble.length > 0) t.diagnostic(watch.trouble.join('\n'));
+  } catch {
+    t.diagnostic('the page could not be read');
+  }
+}

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import { exactNumber } from './support/numbers.ts';
+import { recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+
+const { inBrowser } = openStage();
+
+function payload(page: Page, name: 'Input' | 'Output' | 'Error'): Locator {
+  return page.getByRole('region', { name });
+}
+
+/** The value beside a name in the list of facts. */
+function fact(page: Page, name: string): Locator {
+  return page
+    .getByRole('main')
+    .locator('dl > div', { has: page.getByText(name, { exact: true }) })
+    .locator('dd');
+}
+
+/** The text of a payload without its heading and its buttons. */
+async function shows(place: Locator, text: string): Promise<void> {
+  await eventually(async () =>
+    assert.equal((await place.locator('[dir=auto]').allTextContents()).join('\n'), text),
+  );
+}
+
+function showAs(place: Locator, view: 'Messages' | 'JSON' | 'Raw'): Promise<void> {
+  return place.getByRole('group').getByText(view, { exact: true }).click();
+}
+
+test(
+  'a trace shows everything that was recorded',
+  inBrowser(async ({ page, service, key, open }) => {
+    const trace = await recordOne(service, key, {
+      model: 'claude-x',
+      input: 'Why is the sky\nblue?',
+      output: 'Because.',
+      prompt_tokens: 1_234_567,
+      completion_tokens: 89,
+      latency_ms: 98_765,
+      cost_usd: 0.123_456_789,
+      feature_name: 'search',
+      user_identifier: 'u-9',
+    });
+    await open(`#/traces/${trace.id}`);
+    await page.getByRole('heading', { name: 'claude-x', level: 1 }).waitFor();
+    assert.equal(await page.title(), 'claude-x · TraceTally');
+    await shows(payload(page, 'Input'), trace.input ?? '');
+    await shows(payload(page, 'Output'), trace.output ?? '');
+    const numbers: [string, number][] = [
+      ['Cost', 0.123_456_789],
+      ['Latency', 98_765],
+      ['Tokens in', 1_234_567],
+      ['Tokens out', 89],
+    ];
+    for (const [name, value] of numbers)
+      assert.equal(await exactNumber(fact(page, name)), value, name);
+    assert.equal(await fact(page, 'Feature').innerText(), 'search');
+    assert.equal(await fact(page, 'User').innerText(), 'u-9');
+    assert.ok((await fact(page, 'ID').innerText()).includes(trace.id));
+    const time = fact(page, 'Recorded').getByRole('time');
+    assert.equal(await time.getAttribute('datetime'), trace.created_at);
+    await page.getByRole('main').getByText('Success', { exact: true }).waitFor();
+    assert.equal(await payload(page, 'Error').count(), 0);
+  }),
+);
+
+test(
+  'what was not recorded is told apart from what is empty and from zero',
+  inBrowser(async ({ page, service, key, open }) => {
+    const trace = await recordOne(service, key, { input: '', latency_ms: 0, cost_usd: 0 });
+    await open(`#/traces/${trace.id}`);
+    await payload(page, 'Input').getByText('Empty.').waitFor();
+    await payload(page, 'Output').getByText('Not recorded.').waitFor();
+    assert.equal(await exactNumber(fact(page, 'Latency')), 0);
+    assert.equal(await exactNumber(fact(page, 'Cost')), 0);
+    assert.equal(await exactNumber(fact(page, 'Tokens in')), null);
+  }),
+);
+
+test(
+  'an error shows its message in full',
+  inBrowser(async ({ page, service, key, open }) => {
+    const message = `429: slow down\n${'  at line\n'.repeat(30)}end`;
+    const trace = await recordOne(service, key, { error_message: message, input: 'hi' });
+    await open(`#/traces/${trace.id}`);
+    await page.getByRole('main').getByText('Error', { exact: true }).first().waitFor();
+    await shows(payload(page, 'Error'), message);
+  }),
+);
+
+test(
+  'JSON is indented, with every digit and key as recorded, and the raw text is one click away',
+  inBrowser(async ({ page, service, key, open }) => {
+    const input = '{"b":12345678901234567890,"a":[1.10,{"c":"x, {y}: \\"z\\""},[],{}],"b":null}';
+    const trace = await recordOne(service, key, { input, output: '{"broken": ' });
+    await open(`#/traces/${trace.id}`);
+    const place = payload(page, 'Input');
+    await place.waitFor();
+    await shows(
+      place,
+      [
+        '{',
+        '  "b": 12345678901234567890,',
+        '  "a": [',
+        '    1.10,',
+        '    {',
+        '      "c": "x, {y}: \\"z\\""',
+        '    },',
+        '    [],',
+        '    {}',
+        '  ],',
+        '  "b": null',
+        '}',
+      ].join('\n'),
+    );
+    await showAs(place, 'Raw');
+    await shows(place, input);
+    // Broken JSON stays as it is.
+    await shows(payload(page, 'Output'), '{"broken": ');
+  }),
+);
+
+test(
+  'a conversation is shown message by message',
+  inBrowser(async ({ page, service, key, open }) => {
+    const messages = [
+      { role: 'system', content: 'Be brief.' },
+      { role: 'user', content: [{ type: 'text', text: 'What is this?' }] },
+      { role: 'assistant', content: null, tool_calls: [{ id: 'call-1' }] },
+    ];
+    const trace = await recordOne(service, key, { input: JSON.stringify(messages) });
+    await open(`#/traces/${trace.id}`);
+    const place = payload(page, 'Input');
+    await place.getByRole('listitem').first().waitFor();
+    const items = await place.getByRole('listitem').allInnerTexts();
+    const words = items.map((item) => item.replaceAll(/\s+/g, ' ').trim().toLowerCase());
+    assert.deepEqual(words.slice(0, 2), ['system be brief.', 'user what is this?']);
+    assert.match(words[2] ?? '', /^assistant tool_calls .*call-1/);
+    await showAs(place, 'JSON');
+    await shows(place, JSON.stringify(messages, null, 2));
+  }),
+);
+
+test(
+  'the copy buttons copy exactly what was recorded',
+  inBrowser(
+    async ({ page, service, key, open }) => {
+      const trace = await recordOne(service, key, {
+        input: '{"a":  1.10}',
+        output: 'tab\tand “quotes” 🦉',
+        error_message: 'failed',
+      });
+      await open(`#/traces/${trace.id}`);
+      const copies: [string | RegExp, string][] = [
+        ['Copy input', '{"a":  1.10}'],
+        ['Copy output', 'tab\tand “quotes” 🦉'],
+        ['Copy error', 'failed'],
+        ['Copy the ID', trace.id],
+        [/^Copy .*JSON/, JSON.stringify(trace, null, 2)],
+      ];
+      for (const [name, text] of copies) {
+        await page.getByRole('button', { name }).click();
+        await eventually(async () =>
+          assert.equal(
+            await page.evaluate(() => navigator.clipboard.readText()),
+            text,
+            String(name),
+          ),
+        );
+      }
+      await page.getByRole('status').getByText('Copied').first().waitFor();
+    },
+    { permissions: ['clipboard-read', 'clipboard-write'] },
+  ),
+);
+
+test(
+  'where the clipboard is forbidden, a copy button still copies',
+  inBrowser(async ({ page, service, key, open }) => {
+    const trace = await recordOne(service, key, { input: 'to be copied' });
+    await page.addInitScript(() =>
+      Object.defineProperty(navigator, 'clipboard', { value: undefined }),
+    );
+    await page.addInitScript(() =>
+      document.addEventListener('copy', () => {
+        document.title = `copied ${getSelection()?.toString()}`;
+      }),
+    );
+    await open(`#/traces/${trace.id}`);
+    await page.getByRole('button', { name: 'Copy input' }).click();
+    await eventually(async () => assert.equal(await page.title(), 'copied to be copied'));
+  }),
+);
+
+test(
+  'a shared link asks for the key and then opens the trace',
+  inBrowser(async ({ page, home, service, key }) => {
+    const trace = await recordOne(service, key, { input: 'shared question' });
+    await page.goto(`${home}#/traces/${trace.id}`);
+    await page.getByLabel('API key').fill(key);
+    await page.getByLabel('API key').press('Enter');
+    await payload(page, 'Input').getByText('shared question').waitFor();
+    assert.equal(page.url(), `${home}#/traces/${trace.id}`);
+    await page.reload();
+    await payload(page, 'Input').getByText('shared question').waitFor();
+  }),
+);
+
+test(
+  'an id that is unknown, of another team, or none at all says so, and leads back',
+  inBrowser(async ({ page, service, key, open, go }) => {
+    await recordOne(service, key);
+    const stranger = await service.keyFor();
+    const foreign = await recordOne(service, stranger.key, { input: 'not yours' });
+    await open();
+    for (const id of ['01a1dd01-91a6-7000-8153-31dd505c229b', foreign.id, 'nonsense']) {
+      await go(`#/traces/${id}`);
+      const alert = page.getByRole('alert').filter({ hasText: id });
+      await alert.getByText('No such trace').waitFor();
+      assert.doesNotMatch(await page.content(), /not yours/);
+    }
+    await page.getByRole('link', { name: 'See all traces' }).click();
+    await page.getByRole('table').waitFor();
+  }),
+);
+
+test(
+  'an id that is made of dots and slashes reaches no other part of the API',
+  inBrowser(async ({ page, home, service, key, open, go, watch }) => {
+    await recordOne(service, key);
+    await open();
+    for (const id of ['..', '.', '..%2Fanalytics%2Foverview', '%2e%2e', '..%5C..', '%00', '%']) {
+      const since = watch.requests.length;
+      await go(`#/traces/${id}`);
+      await page.getByRole('alert').getByText('No such trace').waitFor();
+      // The pulse goes on meanwhile.
+      const others = watch.apiCalls(home, since).filter((path) => path !== 'analytics/overview');
+      for (const path of others) assert.match(path, /^traces\/[^/?]+$/);
+      await go('#/traces');
+      await page.getByRole('table').waitFor();
+    }
+  }),
+);

@@ -1,0 +1,27 @@
+/** Records the calls of an OpenAI client: plain, streamed, and for one user. */
+import { TraceTally } from '@tracetally/client';
+import OpenAI from 'openai';
+import { openAIProvider } from './fake-provider.ts';
+
+const { baseURL, apiKey, stop } = await openAIProvider();
+const tally = new TraceTally();
+const openai = tally.wrapOpenAI(new OpenAI({ baseURL, apiKey }), { feature: 'example-openai' });
+
+const completion = await openai.chat.completions.create({
+  model: 'gpt-4o',
+  messages: [{ role: 'user', content: 'Say hello.' }],
+});
+process.stdout.write(`${completion.choices[0]?.message.content ?? ''}\n`);
+
+// Wrapping costs next to nothing: do it again for each request, with the user that it is for.
+const forUser = tally.wrapOpenAI(openai, { user: 'user-17' });
+const stream = await forUser.chat.completions.create({
+  model: 'gpt-4o',
+  messages: [{ role: 'user', content: 'Say hello, word by word.' }],
+  stream: true,
+});
+for await (const chunk of stream) process.stdout.write(chunk.choices[0]?.delta.content ?? '');
+process.stdout.write('\n');
+
+await tally.close();
+await stop();

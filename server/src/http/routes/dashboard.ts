@@ -1,0 +1,28 @@
+import { fail } from '../../errors.ts';
+import { sendAsset } from '../dashboard/send-asset.ts';
+import type { Route } from '../route.ts';
+
+const forYears = 'public, max-age=31536000, immutable';
+
+/** The web page at the base path. Its own routes are fragments, so there is one document. */
+export const dashboard: Route = (app, { page, basePath }) => {
+  const options = { schema: { hide: true }, prefixTrailingSlash: 'slash' } as const;
+  app.get('/', options, (request, reply) => {
+    if (!page) {
+      return fail('route_not_found', {
+        say: 'The dashboard was not built. From a checkout, "npm start" builds it.',
+      });
+    }
+    return sendAsset(request, reply, page.index, 'no-cache');
+  });
+  // Relative addresses of the page need the slash.
+  if (basePath !== '') {
+    app.get('', { schema: { hide: true }, prefixTrailingSlash: 'no-slash' }, (_request, reply) =>
+      reply.redirect(`${basePath}/`, 308),
+    );
+  }
+  app.get<{ Params: { name: string } }>('/assets/:name', options, (request, reply) => {
+    const asset = page?.assets.get(request.params.name);
+    return asset ? sendAsset(request, reply, asset, forYears) : fail('route_not_found');
+  });
+};

@@ -1,0 +1,90 @@
+import type pg from 'pg';
+import type { Dimension, RollupKey, Tally } from '../../core/rollup.ts';
+import type { AuditTrace, Auditor } from '../store.ts';
+import { abandon, ask, connect, run } from './connection.ts';
+import type { Pools } from './connection.ts';
+import { asFailure } from './postgres-errors.ts';
+import { auditTraceFromRow, numberOf, tallyFromRow } from './rows.ts';
+import { ofOneTeam, ofSmallTables, overAllTeams } from './statements.ts';
+
+/** Every statement of it sees the same moment, however long it lasts. */
+const beginLooking = 'begin isolation level repeatable read read only';
+
+/** Shows the books in one transaction on a connection of its own. It may last for minutes and keeps nobody from writing. */
+export function openAuditor({ reading }: Pools): Auditor {
+  return {
+    async audit(teamId, look) {
+      const client = await connect(reading).catch((error: unknown) => {
+        throw asFailure(error);
+      });
+      try {
+        await run(client, beginLooking);
+        const team = await run(client, ofSmallTables.readTeamById, [teamId]);
+        if (team.rowCount !== 1) throw new Error(`there is no team ${teamId}`);
+        const counter = (await run(client, ofOneTeam.readCounter, [teamId])).rows[0];
+        const result = await look({
+          firstSeq: numberOf(counter?.['first_seq'] ?? 1),
+          lastSeq: numberOf(counter?.['last_seq'] ?? 0),
+          lastCreatedAtUs: numberOf(counter?.['last_created_at_us'] ?? 0),
+          traces: tracesOf(client, teamId),
+          rollups: rollupsOf(client, teamId),
+        });
+        await run(client, 'commit');
+        client.release();
+        return result;
+      } catch (error) {
+        await abandon(client, error);
+        throw asFailure(error);
+      }
+    },
+
+    async checkStorage() {
+      const problems: string[] = [];
+      // PostgreSQL notes here every page that it has found damaged, where the database has checksums.
+      const [damage] = await ask(reading, readDamage, []);
+      const failures = numberOf(damage?.['failures'] ?? 0);
+      if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
+      for (const row of await ask(reading, overAllTeams.findOrphans, []))
+        problems.push(`rows of a team that does not exist: ${String(row['team_id'])}`);
+      return problems;
+    },
+  };
+}
+
+const readDamage = `
+  select coalesce(sum(checksum_failures), 0) as failures from pg_stat_database
+  where datname = current_database()`;
+
+async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<AuditTrace[]> {
+  for (let seq: number | undefined = -1; seq !== undefined;) {
+    const { rows } = await run(client, ofOneTeam.auditTraces, [teamId, seq]);
+    const chunk = rows.map(auditTraceFromRow);
+    if (chunk.length > 0) yield chunk;
+    seq = chunk.at(-1)?.seq;
+  }
+}
+
+const beforeAllDays = -(2 ** 31);
+
+async function* rollupsOf(
+  client: pg.ClientBase,
+  teamId: string,
+): AsyncGenerator<(RollupKey & Tally)[]> {
+  let last: RollupKey | undefined = { dimension: 0, day: beforeAllDays, key: '' };
+  while (last) {
+    const { rows } = await run(client, ofOneTeam.auditRollups, [
+      teamId,
+      last.dimension,
+      last.day,
+      last.key,
+    ]);
+    const chunk = rows.map((row) => ({
+      dimension: row['dimension'] as Dimension,
+      day: row['day'] as number,
+      key: row['key'] as string,
+      ...tallyFromRow(row),
+    }));
+    if (chunk.length > 0) yield chunk;
+    last = chunk.at(-1);
+  }
+}

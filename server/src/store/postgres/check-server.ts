@@ -1,0 +1,58 @@
+import type pg from 'pg';
+import { OperatorError } from '../../errors.ts';
+import { run } from './connection.ts';
+
+/** What a server must be and do for the promises of the store to hold. */
+export interface ServerSettings {
+  version: number;
+  version_text: string;
+  is_replica: boolean;
+  read_only: string;
+  fsync: string;
+  synchronous_commit: string;
+  encoding: string;
+  float_digits: number;
+}
+
+const oldestVersion = 14;
+
+const readSettings = `
+  select current_setting('server_version_num')::integer as version,
+    current_setting('server_version') as version_text,
+    pg_is_in_recovery() as is_replica,
+    current_setting('default_transaction_read_only') as read_only,
+    current_setting('fsync') as fsync,
+    current_setting('synchronous_commit') as synchronous_commit,
+    current_setting('server_encoding') as encoding,
+    current_setting('extra_float_digits')::integer as float_digits`;
+
+/** Refuses a server that cannot keep what it acknowledges. Answers how commits are to be synced. */
+export async function checkServer(client: pg.ClientBase, where: string): Promise<string> {
+  const { rows } = await run(client, readSettings);
+  const settings = rows[0] as unknown as ServerSettings;
+  const reason = unfitBecause(settings);
+  if (reason !== null) throw new OperatorError(`${where} ${reason}`);
+  // Weaker than this, an acknowledged trace could be lost in a power cut. Whoever has replicas may have set more.
+  return settings.synchronous_commit === 'off' ? 'on' : settings.synchronous_commit;
+}
+
+/** Why this server will not do, or null. */
+export function unfitBecause(settings: ServerSettings): string | null {
+  if (settings.version < oldestVersion * 10_000) {
+    return `is version ${settings.version_text}; ${oldestVersion} or newer is needed.`;
+  }
+  if (settings.is_replica) return 'is a read-only replica. Give the address of the primary.';
+  if (settings.read_only === 'on') {
+    return 'only takes reads (default_transaction_read_only is on). Set it off for this role or database.';
+  }
+  if (settings.fsync === 'off') {
+    return 'runs with fsync = off: a crash could lose what it has acknowledged. Set fsync = on.';
+  }
+  if (settings.encoding !== 'UTF8') {
+    return `has the encoding ${settings.encoding}; a database with the encoding UTF8 is needed.`;
+  }
+  if (settings.float_digits < 1) {
+    return 'rounds numbers (extra_float_digits is below 1). Set it to 1 for this role or database.';
+  }
+  return null;
+}

@@ -1,0 +1,142 @@
+import pg from 'pg';
+import { limits } from '../../limits.ts';
+import { ConnectionLost, asFailure, sortError } from './postgres-errors.ts';
+
+export type Values = readonly unknown[];
+export type Row = Record<string, unknown>;
+
+/** Connections to one database: some that write and some that read, so that neither wait for the other. */
+export interface Pools {
+  writing: pg.Pool;
+  reading: pg.Pool;
+  /** How every transaction that writes begins. */
+  begin: string;
+  end(): Promise<void>;
+}
+
+export function openPools(url: string): Omit<Pools, 'begin'> {
+  // Statements whose answers need not be waited for one by one are sent together: a transaction takes two round trips, not eight.
+  const writing = openPool(url, limits.postgresWritersMax, { pipeline: true });
+  const reading = openPool(url, limits.postgresReadersMax);
+  return {
+    writing,
+    reading,
+    async end() {
+      await Promise.all([writing.end(), reading.end()]);
+    },
+  };
+}
+
+function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
+  const pool = new pg.Pool({
+    ...more,
+    connectionString: url,
+    max,
+    connectionTimeoutMillis: limits.postgresConnectMsMax,
+    idleTimeoutMillis: limits.postgresIdleMsMax,
+    query_timeout: limits.postgresAnswerMsMax,
+    keepAlive: true,
+    application_name: 'tracetally',
+  });
+  // A connection that breaks while nobody uses it is replaced by the pool; one that is in use tells by its next answer.
+  // Without a listener either would end the process.
+  pool.on('error', () => {});
+  pool.on('connect', (client) => client.on('error', () => {}));
+  return pool;
+}
+
+/**
+ * Everything that a transaction rests on is set with its beginning, and nothing with the connection, so that a pooler may stand
+ * between. Each statement sees what was committed before it: after the wait for a lock that is what counts.
+ */
+export function beginWriting(synchronousCommit: string): string {
+  return (
+    'begin isolation level read committed; ' +
+    `set local synchronous_commit = ${synchronousCommit}; ` +
+    `set local lock_timeout = ${limits.postgresLockMsMax}; ` +
+    `set local statement_timeout = ${limits.postgresAnswerMsMax}; ` +
+    `set local idle_in_transaction_session_timeout = ${limits.postgresAnswerMsMax}`
+  );
+}
+
+export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
+  try {
+    return await pool.connect();
+  } catch (error) {
+    throw sortError(error);
+  }
+}
+
+/** One statement on one connection. It throws what PostgreSQL said, or `ConnectionLost`. */
+export async function run(
+  client: pg.ClientBase,
+  text: string,
+  values: Values = [],
+): Promise<pg.QueryResult<Row>> {
+  try {
+    return await client.query<Row>(text, values as unknown[]);
+  } catch (error) {
+    throw sortError(error);
+  }
+}
+
+/** Gives a connection back after an error, clean or not at all. */
+export async function abandon(client: pg.PoolClient, error: unknown): Promise<void> {
+  if (error instanceof ConnectionLost) {
+    client.release(true);
+    return;
+  }
+  try {
+    await run(client, 'rollback');
+    client.release();
+  } catch {
+    client.release(true);
+  }
+}
+
+/** One statement that only reads. A connection that turns out to be dead is no reason to fail: it is asked again on another. */
+export async function ask(pool: pg.Pool, text: string, values: Values): Promise<Row[]> {
+  try {
+    return await askOnce(pool, text, values).catch((error: unknown) => {
+      if (error instanceof ConnectionLost) return askOnce(pool, text, values);
+      throw error;
+    });
+  } catch (error) {
+    throw asFailure(error);
+  }
+}
+
+async function askOnce(pool: pg.Pool, text: string, values: Values): Promise<Row[]> {
+  const client = await connect(pool);
+  try {
+    const { rows } = await run(client, text, values);
+    client.release();
+    return rows;
+  } catch (error) {
+    client.release(error instanceof ConnectionLost);
+    throw error;
+  }
+}
+
+/** Runs the work in one transaction. Its commit may stay in doubt: for the small tables, where a repetition does no harm. */
+export async function inTransaction<T>(
+  pool: pg.Pool,
+  begin: string,
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  try {
+    const client = await connect(pool);
+    try {
+      await run(client, begin);
+      const result = await work(client);
+      await run(client, 'commit');
+      client.release();
+      return result;
+    } catch (error) {
+      await abandon(client, error);
+      throw error;
+    }
+  } catch (error) {
+    throw asFailure(error);
+  }
+}

@@ -1,0 +1,123 @@
+import type { Scope } from '../../core/api-key.ts';
+import { parseUuid, uuidV7 } from '../../core/uuid.ts';
+import type { KeyDirectory, KeyRecord, NewKey, Team } from '../store.ts';
+import { ask, inTransaction, run } from './connection.ts';
+import type { Pools, Row, Values } from './connection.ts';
+import { numberOf, numberOrNull } from './rows.ts';
+import { ofSmallTables, overAllTeams } from './statements.ts';
+
+/** Teams and keys: small tables, read at sign-in and written by the command line. */
+export function openDirectory({
+  reading,
+  writing,
+  begin,
+}: Pools): Omit<KeyDirectory, 'noteKeyUse'> {
+  async function readTeam(text: string, value: string): Promise<Team | null> {
+    const [row] = await ask(reading, text, [value]);
+    return row ? teamFromRow(row) : null;
+  }
+
+  async function readKey(text: string, value: string): Promise<KeyRecord | null> {
+    const [row] = await ask(reading, text, [value]);
+    return row ? keyFromRow(row) : null;
+  }
+
+  return {
+    async ensureTeam(name, nowUs) {
+      const found = await readTeam(ofSmallTables.readTeamByName, name);
+      if (found) return { team: found, created: false };
+      const team = { id: uuidV7(nowUs), name, createdAtUs: nowUs };
+      const created = await inTransaction(writing, begin, async (client) => {
+        const { rowCount } = await run(client, ofSmallTables.addTeam, [team.id, name, nowUs]);
+        return rowCount === 1;
+      });
+      if (created) return { team, created };
+      // Somebody else was first, and has committed: the insertion has waited for that.
+      const theirs = await readTeam(ofSmallTables.readTeamByName, name);
+      if (!theirs) throw new Error(`the team ${team.id} was neither made nor found`);
+      return { team: theirs, created };
+    },
+    async findTeam(nameOrId) {
+      const byName = await readTeam(ofSmallTables.readTeamByName, nameOrId);
+      const id = parseUuid(nameOrId);
+      return byName ?? (id === null ? null : readTeam(ofSmallTables.readTeamById, id));
+    },
+    async teams(nowUs) {
+      const rows = await ask(reading, overAllTeams.readTeams, [nowUs]);
+      return rows.map((row) => ({
+        ...teamFromRow(row),
+        traces: numberOf(row['traces']),
+        liveKeys: numberOf(row['live_keys']),
+      }));
+    },
+    async createKey(teamId, key) {
+      await inTransaction(writing, begin, (client) =>
+        run(client, ofSmallTables.addKey, keyValues(teamId, key)),
+      );
+    },
+    rotateKey(oldKeyId, key, oldExpiresAtUs) {
+      return inTransaction(writing, begin, async (client) => {
+        const { rows } = await run(client, ofSmallTables.replaceKey, [
+          oldKeyId,
+          oldExpiresAtUs,
+          key.id,
+        ]);
+        const [replaced] = rows;
+        if (!replaced) return false;
+        await run(client, ofSmallTables.addKey, keyValues(replaced['team_id'] as string, key));
+        return true;
+      });
+    },
+    revokeKey(keyId, nowUs) {
+      return inTransaction(writing, begin, async (client) => {
+        const { rowCount } = await run(client, ofSmallTables.revokeKey, [keyId, nowUs]);
+        return rowCount === 1;
+      });
+    },
+    findKey: (keyId) => readKey(ofSmallTables.readKeyById, keyId),
+    findKeyByHash: (hash) => readKey(ofSmallTables.readKeyByHash, hash),
+    async keys(teamId) {
+      const rows = await (teamId === null
+        ? ask(reading, ofSmallTables.readKeys, [])
+        : ask(reading, ofSmallTables.readKeysOfTeam, [teamId]));
+      return rows.map(keyFromRow);
+    },
+  };
+}
+
+function keyValues(teamId: string, key: NewKey): Values {
+  return [
+    key.id,
+    teamId,
+    key.hash,
+    key.prefix,
+    key.name,
+    key.scope,
+    key.createdAtUs,
+    key.expiresAtUs,
+  ];
+}
+
+function teamFromRow(row: Row): Team {
+  return {
+    id: row['id'] as string,
+    name: row['name'] as string,
+    createdAtUs: numberOf(row['created_at_us']),
+  };
+}
+
+function keyFromRow(row: Row): KeyRecord {
+  return {
+    id: row['id'] as string,
+    teamId: row['team_id'] as string,
+    teamName: row['team_name'] as string,
+    prefix: row['prefix'] as string,
+    name: row['name'] as string | null,
+    scope: row['scope'] as Scope,
+    createdAtUs: numberOf(row['created_at_us']),
+    expiresAtUs: numberOrNull(row['expires_at_us']),
+    revokedAtUs: numberOrNull(row['revoked_at_us']),
+    replacedBy: row['replaced_by'] as string | null,
+    lastUsedAtUs: numberOrNull(row['last_used_at_us']),
+  };
+}

@@ -1,0 +1,85 @@
+import type pg from 'pg';
+import { OperatorError } from '../../errors.ts';
+import { readMigrations } from '../migrations.ts';
+import { run } from './connection.ts';
+import { stateOf } from './postgres-errors.ts';
+
+const migrations = readMigrations(new URL('migrations/', import.meta.url));
+
+/** "TTly" as a number: servers that start at the same time wait for each other on this lock. */
+const migrationLock = 0x54546c79;
+
+const states = { tableExists: '42P07', notAllowed: '42501' };
+
+/** Brings the database to the newest schema, all steps in one transaction. Of many servers that start at once, one does it. */
+export async function migrate(
+  client: pg.ClientBase,
+  where: string,
+  mustExist: boolean,
+): Promise<void> {
+  const version = await readVersion(client);
+  if (version === null && mustExist) {
+    throw new OperatorError(`${where} holds no TraceTally store.`);
+  }
+  if (isCurrent(version, where)) return;
+  await run(client, 'begin isolation level read committed');
+  try {
+    await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock]);
+    await bringUp(client, await readVersion(client), where);
+    await run(client, 'commit');
+  } catch (error) {
+    await run(client, 'rollback').catch(() => {});
+    throw explain(error, where);
+  }
+}
+
+async function bringUp(
+  client: pg.ClientBase,
+  version: number | null,
+  where: string,
+): Promise<void> {
+  // Another server may have been first.
+  if (isCurrent(version, where)) return;
+  if (version === null) {
+    await run(client, 'create table tracetally_schema (version integer not null)');
+    await run(client, 'insert into tracetally_schema (version) values (0)');
+  }
+  for (const { sql } of migrations.slice(version ?? 0)) await run(client, sql);
+  await run(client, 'update tracetally_schema set version = $1', [migrations.length]);
+}
+
+/**
+ * A table that another server has just made is seen only when some table is opened after the wait for the lock: without pg_class here
+ * the answer would be the one from before.
+ */
+const isThere = `
+  select exists (select 1 from pg_class where oid = to_regclass('tracetally_schema')) as there`;
+
+/** Null where there is no store yet. */
+async function readVersion(client: pg.ClientBase): Promise<number | null> {
+  const { rows } = await run(client, isThere);
+  if (rows[0]?.['there'] !== true) return null;
+  const found = await run(client, 'select version from tracetally_schema');
+  return (found.rows[0]?.['version'] ?? null) as number | null;
+}
+
+function isCurrent(version: number | null, where: string): boolean {
+  if ((version ?? 0) <= migrations.length) return version === migrations.length;
+  throw new OperatorError(
+    `${where} was written by a newer TraceTally (schema ${version}; this one knows ${migrations.length}). ` +
+      'Use that version or a newer one. The database was left as it is.',
+  );
+}
+
+function explain(error: unknown, where: string): unknown {
+  const state = stateOf(error);
+  if (state === states.tableExists) {
+    return new OperatorError(
+      `${where} has tables of something else with the names that TraceTally needs. Give it a database of its own.`,
+    );
+  }
+  if (state === states.notAllowed) {
+    return new OperatorError(`The user may not create tables at ${where}.`);
+  }
+  return error;
+}

@@ -1,0 +1,128 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { dimensions, emptyTally } from '../../core/rollup.ts';
+import type { Trace } from '../../core/trace.ts';
+import { Failure } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type { PageRequest, TraceReader } from '../store.ts';
+import { ask } from './connection.ts';
+import type { Pools, Row } from './connection.ts';
+import { numberOf, tallyFromRow, traceFromRow } from './rows.ts';
+import { ofOneTeam } from './statements.ts';
+
+export function openReader({ reading }: Pools): TraceReader {
+  /**
+   * Traces from `fromSeq` down to `toSeq` in chunks. The database ends its answer when the stored payloads fill a chunk; unpacked they
+   * may be much more, so what comes is unpacked and handed on bit by bit.
+   */
+  async function* walkDown(
+    teamId: string,
+    fromSeq: number,
+    toSeq: number,
+    omit: PageRequest['omit'],
+  ): AsyncGenerator<Chunk> {
+    for (let seq = fromSeq; seq >= toSeq;) {
+      const rows = await ask(reading, statementFor(omit), [teamId, toSeq, seq]);
+      const lastSeq = numberOf(rows.at(-1)?.['seq'] ?? -1);
+      // The sequence has no gaps, so the rows say themselves whether one is missing.
+      if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
+        throw new Failure('store_unavailable', { cause: `traces up to ${seq} are missing` });
+      }
+      for (const traces of unpack(rows, teamId)) {
+        seq -= traces.length;
+        yield { traces, isLast: seq < toSeq };
+      }
+    }
+  }
+
+  return {
+    async page(teamId, { page, limit, omit }) {
+      // Traces are never changed, and the counter is read before them: what it counts is there.
+      const [counter] = await ask(reading, ofOneTeam.readCounter, [teamId]);
+      const firstSeq = numberOf(counter?.['first_seq'] ?? 1);
+      const lastSeq = numberOf(counter?.['last_seq'] ?? 0);
+      const total = lastSeq - firstSeq + 1;
+      const fromSeq = lastSeq - (page - 1) * limit;
+      const toSeq = Math.max(firstSeq, fromSeq - limit + 1);
+      const walk = walkDown(teamId, fromSeq, toSeq, omit);
+      const head = await walk.next();
+      if (head.done) return { total, first: [], rest: null };
+      const { traces: first, isLast } = head.value;
+      return { total, first, rest: isLast ? null : tracesOf(walk) };
+    },
+
+    async trace(teamId, id) {
+      const [row] = await ask(reading, ofOneTeam.readTrace, [teamId, id]);
+      return row ? traceFromRow(row, teamId) : null;
+    },
+
+    async range(teamId, { firstSeq, count }) {
+      const rows = await ask(reading, ofOneTeam.readForward, [
+        teamId,
+        firstSeq,
+        firstSeq + count - 1,
+      ]);
+      if (rows.length !== count) {
+        throw new Failure('store_unavailable', { cause: `traces from ${firstSeq} are missing` });
+      }
+      return rows.map((row) => traceFromRow(row, teamId));
+    },
+
+    async total(teamId) {
+      const [row] = await ask(reading, ofOneTeam.readTotal, [teamId]);
+      return row ? tallyFromRow(row) : emptyTally;
+    },
+
+    async groups(teamId, dimension, take) {
+      const rows = await ask(reading, ofOneTeam.readGroups, [teamId, dimensions[dimension]]);
+      for (let at = 0; at < rows.length; at += limits.groupChunkRows) {
+        // A hundred thousand names must not keep everybody else waiting.
+        if (at > 0) await nextTurn();
+        take(
+          rows
+            .slice(at, at + limits.groupChunkRows)
+            .map((row) => ({ key: row['key'] as string, tally: tallyFromRow(row) })),
+        );
+      }
+    },
+
+    async days(teamId, { firstDay, lastDay }) {
+      const rows = await ask(reading, ofOneTeam.readDays, [teamId, firstDay, lastDay]);
+      return rows.map((row) => ({ day: row['day'] as number, tally: tallyFromRow(row) }));
+    },
+  };
+}
+
+interface Chunk {
+  traces: Trace[];
+  isLast: boolean;
+}
+
+async function* tracesOf(walk: AsyncIterable<Chunk>): AsyncGenerator<readonly Trace[]> {
+  for await (const { traces } of walk) yield traces;
+}
+
+function statementFor(omit: PageRequest['omit']): string {
+  if (omit.has('input')) {
+    return omit.has('output') ? ofOneTeam.readDownBare : ofOneTeam.readDownWithOutput;
+  }
+  return omit.has('output') ? ofOneTeam.readDownWithInput : ofOneTeam.readDownWithAll;
+}
+
+function* unpack(rows: readonly Row[], teamId: string): Generator<Trace[]> {
+  let traces: Trace[] = [];
+  let chars = 0;
+  for (const row of rows) {
+    const trace = traceFromRow(row, teamId);
+    traces.push(trace);
+    chars += payloadChars(trace);
+    if (chars < limits.pageChunkBytesMax) continue;
+    yield traces;
+    traces = [];
+    chars = 0;
+  }
+  if (traces.length > 0) yield traces;
+}
+
+function payloadChars({ input, output, errorMessage }: Trace): number {
+  return (input?.length ?? 0) + (output?.length ?? 0) + (errorMessage?.length ?? 0);
+}

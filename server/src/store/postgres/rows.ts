@@ -1,0 +1,73 @@
+import type { Tally } from '../../core/rollup.ts';
+import type { Trace } from '../../core/trace.ts';
+import type { AuditTrace } from '../store.ts';
+import { decodePayload, zstdBits } from '../payload.ts';
+import type { Row } from './connection.ts';
+
+/** PostgreSQL's rows as our own types. The casts here are what the tables promise; they stand nowhere else. */
+export function traceFromRow(row: Row, teamId: string): Trace {
+  const mask = row['zstd_mask'] as number;
+  return {
+    id: row['id'] as string,
+    teamId,
+    createdAtUs: numberOf(row['created_at_us']),
+    model: row['model'] as string,
+    input: payload(row['input'], (mask & zstdBits.input) !== 0),
+    output: payload(row['output'], (mask & zstdBits.output) !== 0),
+    errorMessage: payload(row['error_message'], (mask & zstdBits.errorMessage) !== 0),
+    promptTokens: row['prompt_tokens'] as number | null,
+    completionTokens: row['completion_tokens'] as number | null,
+    latencyMs: row['latency_ms'] as number | null,
+    costUsd: row['cost_usd'] as number | null,
+    status: row['is_error'] === true ? 'error' : 'success',
+    featureName: row['feature_name'] as string | null,
+    userIdentifier: row['user_identifier'] as string | null,
+  };
+}
+
+function payload(bytes: unknown, isZstd: boolean): string | null {
+  return bytes instanceof Uint8Array ? decodePayload({ bytes, isZstd }) : null;
+}
+
+export function auditTraceFromRow(row: Row): AuditTrace {
+  return {
+    seq: numberOf(row['seq']),
+    id: row['id'] as string,
+    createdAtUs: numberOf(row['created_at_us']),
+    model: row['model'] as string,
+    status: row['is_error'] === true ? 'error' : 'success',
+    promptTokens: row['prompt_tokens'] as number | null,
+    completionTokens: row['completion_tokens'] as number | null,
+    latencyMs: row['latency_ms'] as number | null,
+    costUsd: row['cost_usd'] as number | null,
+    featureName: row['feature_name'] as string | null,
+    userIdentifier: row['user_identifier'] as string | null,
+  };
+}
+
+export function tallyFromRow(row: Row): Tally {
+  return {
+    calls: bigintOf(row['calls']),
+    errors: bigintOf(row['errors']),
+    latencySum: bigintOf(row['latency_sum']),
+    latencyCount: bigintOf(row['latency_count']),
+    promptTokens: bigintOf(row['prompt_tokens']),
+    completionTokens: bigintOf(row['completion_tokens']),
+    costMicros: bigintOf(row['cost_micros']),
+    costPicos: bigintOf(row['cost_picos']),
+  };
+}
+
+/** The driver gives a bigint as text. Sequences and times stay far below 2^53. */
+export function numberOf(value: unknown): number {
+  return Number(value as string);
+}
+
+export function numberOrNull(value: unknown): number | null {
+  return value === null ? null : numberOf(value);
+}
+
+/** Sums may pass 2^53. */
+function bigintOf(value: unknown): bigint {
+  return BigInt(value as string);
+}

@@ -1,0 +1,187 @@
+import { allTime, dimensions } from '../../core/rollup.ts';
+import { limits } from '../../limits.ts';
+import type { Payload } from '../store.ts';
+
+/**
+ * Every statement of the store. Where a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
+ * statement runs on one shard; a test reads all of them with PostgreSQL's own parser and checks that.
+ */
+const countedColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,
+  feature_name, user_identifier`;
+
+const traceColumns = `${countedColumns}, zstd_mask, error_message`;
+
+const tallyColumns = `calls, errors, latency_sum, latency_count, prompt_tokens, completion_tokens, cost_micros, cost_picos`;
+
+// --- Of one team ---
+
+const writing = {
+  lockCounter: `
+    select last_seq, last_created_at_us from team_counters where team_id = $1 for update`,
+
+  addCounter: `
+    insert into team_counters (team_id, first_seq, last_seq, last_created_at_us) values ($1, 1, 0, 0)
+    on conflict (team_id) do nothing`,
+
+  // The payloads come as one run of bytes, in which each row knows its places: an array of bytes would be sent as text, twice as long.
+  // A plain `select from unnest` would be planned on a coordinator; joined to the team's counter it goes to the team's shard.
+  insertTraces: `
+    insert into traces (team_id, seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
+      cost_usd, feature_name, user_identifier, zstd_mask, error_message, input, output)
+    select c.team_id, u.seq, u.id, u.created_at_us, u.model, u.is_error, u.prompt_tokens, u.completion_tokens, u.latency_ms,
+      u.cost_usd, u.feature_name, u.user_identifier, u.zstd_mask,
+      substring($2::bytea from u.error_at for u.error_length),
+      substring($2::bytea from u.input_at for u.input_length),
+      substring($2::bytea from u.output_at for u.output_length)
+    from team_counters c, unnest($3::bigint[], $4::uuid[], $5::bigint[], $6::text[], $7::boolean[], $8::integer[],
+        $9::integer[], $10::integer[], $11::double precision[], $12::text[], $13::text[], $14::smallint[],
+        $15::integer[], $16::integer[], $17::integer[], $18::integer[], $19::integer[], $20::integer[])
+      as u(seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd, feature_name,
+        user_identifier, zstd_mask, error_at, error_length, input_at, input_length, output_at, output_length)
+    where c.team_id = $1`,
+
+  addRollups: `
+    insert into rollups (team_id, dimension, day, key, ${tallyColumns})
+    select c.team_id, u.dimension, u.day, u.key, u.calls, u.errors, u.latency_sum, u.latency_count, u.prompt_tokens,
+      u.completion_tokens, u.cost_micros, u.cost_picos
+    from team_counters c, unnest($2::smallint[], $3::integer[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
+        $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
+      as u(dimension, day, key, ${tallyColumns})
+    where c.team_id = $1
+    on conflict (team_id, dimension, day, key) do update set
+      calls = rollups.calls + excluded.calls,
+      errors = rollups.errors + excluded.errors,
+      latency_sum = rollups.latency_sum + excluded.latency_sum,
+      latency_count = rollups.latency_count + excluded.latency_count,
+      prompt_tokens = rollups.prompt_tokens + excluded.prompt_tokens,
+      completion_tokens = rollups.completion_tokens + excluded.completion_tokens,
+      cost_micros = rollups.cost_micros + excluded.cost_micros,
+      cost_picos = rollups.cost_picos + excluded.cost_picos`,
+
+  moveCounter: `
+    update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
+
+  findRequests: `
+    select key_hash, body_hash, first_seq, count, rejected from idempotency
+    where team_id = $1 and key_hash = any($2::text[]) and expires_at_us > $3`,
+
+  // A few at a time: a transaction must not stand still because yesterday was busy.
+  forgetRequests: `
+    delete from idempotency where team_id = $1 and key_hash in (
+      select key_hash from idempotency where team_id = $1 and expires_at_us <= $2
+      limit ${limits.idempotencySweepRowsMax})`,
+
+  noteRequests: `
+    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
+    select c.team_id, u.key_hash, u.body_hash, u.first_seq, u.count, u.rejected, $2
+    from team_counters c, unnest($3::text[], $4::text[], $5::bigint[], $6::integer[], $7::text[])
+      as u(key_hash, body_hash, first_seq, count, rejected)
+    where c.team_id = $1
+    on conflict (team_id, key_hash) do update set
+      body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
+      rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`,
+};
+
+const reading = {
+  readCounter: `
+    select first_seq, last_seq, last_created_at_us from team_counters where team_id = $1`,
+
+  findTrace: `select 1 from traces where team_id = $1 and id = $2`,
+
+  readTrace: `select ${traceColumns}, input, output from traces where team_id = $1 and id = $2`,
+
+  readForward: `
+    select ${traceColumns}, input, output from traces where team_id = $1 and seq between $2 and $3 order by seq`,
+
+  readTotal: `
+    select ${tallyColumns} from rollups
+    where team_id = $1 and dimension = ${dimensions.total} and day = ${allTime} and key = ''`,
+
+  readDays: `
+    select day, ${tallyColumns} from rollups
+    where team_id = $1 and dimension = ${dimensions.total} and day between $2 and $3 and key = ''
+    order by day`,
+
+  readGroups: `
+    select key, ${tallyColumns} from rollups
+    where team_id = $1 and dimension = $2 and day = ${allTime}
+    order by calls desc, key`,
+
+  auditTraces: `
+    select ${countedColumns} from traces where team_id = $1 and seq > $2 order by seq limit ${limits.auditChunkRows}`,
+
+  auditRollups: `
+    select dimension, day, key, ${tallyColumns} from rollups
+    where team_id = $1 and (dimension, day, key) > ($2, $3, $4)
+    order by dimension, day, key limit ${limits.auditChunkRows}`,
+};
+
+/**
+ * Rows from one sequence down to another, newest first, as long as the payloads of those before a row fill no chunk. Their stored
+ * length is known without reading them, and what is omitted is not read at all.
+ */
+function readDown(payloads: readonly Payload[]): string {
+  const lengths = ['error_message', ...payloads].map(
+    (name) => `coalesce(octet_length(${name}), 0)`,
+  );
+  const columns = [traceColumns, ...payloads].join(', ');
+  return `
+    select ${columns} from (
+      select ${columns}, sum(${lengths.join(' + ')}) over (
+        order by seq desc rows between unbounded preceding and 1 preceding) as bytes_before
+      from traces where team_id = $1 and seq between $2 and $3) as page
+    where coalesce(bytes_before, 0) < ${limits.pageChunkBytesMax}
+    order by seq desc`;
+}
+
+const pages = {
+  readDownWithAll: readDown(['input', 'output']),
+  readDownWithInput: readDown(['input']),
+  readDownWithOutput: readDown(['output']),
+  readDownBare: readDown([]),
+};
+
+export const ofOneTeam = { ...writing, ...reading, ...pages };
+
+// --- Of small tables that every node holds ---
+
+const selectKey = `
+  select k.id, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
+    k.team_id, t.name as team_name, u.last_used_at_us
+  from api_keys k join teams t on t.id = k.team_id left join key_uses u on u.key_id = k.id`;
+
+export const ofSmallTables = {
+  addTeam: `
+    insert into teams (id, name, created_at_us) values ($1, $2, $3)
+    on conflict (name) do nothing returning id`,
+  readTeamByName: `select id, name, created_at_us from teams where name = $1`,
+  readTeamById: `select id, name, created_at_us from teams where id = $1`,
+  addKey: `
+    insert into api_keys (id, team_id, hash, prefix, name, scope, created_at_us, expires_at_us)
+    values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+  replaceKey: `
+    update api_keys set expires_at_us = $2, replaced_by = $3
+    where id = $1 and revoked_at_us is null and replaced_by is null returning team_id`,
+  revokeKey: `update api_keys set revoked_at_us = $2 where id = $1 and revoked_at_us is null`,
+  readKeyById: `${selectKey} where k.id = $1`,
+  readKeyByHash: `${selectKey} where k.hash = $1`,
+  readKeys: `${selectKey} order by k.created_at_us, k.id`,
+  readKeysOfTeam: `${selectKey} where k.team_id = $1 order by k.created_at_us, k.id`,
+  noteKeyUses: `
+    insert into key_uses (key_id, last_used_at_us) select * from unnest($1::text[], $2::bigint[])
+    on conflict (key_id) do update set
+      last_used_at_us = greatest(key_uses.last_used_at_us, excluded.last_used_at_us)`,
+};
+
+// --- Over all teams: asked by operators and at the start, never by a request ---
+
+export const overAllTeams = {
+  readTeams: `
+    select t.id, t.name, t.created_at_us, coalesce(c.last_seq - c.first_seq + 1, 0) as traces,
+      (select count(*) from api_keys k where k.team_id = t.id and k.revoked_at_us is null
+        and (k.expires_at_us is null or k.expires_at_us > $1)) as live_keys
+    from teams t left join team_counters c on c.team_id = t.id order by t.name`,
+  findOrphans: `
+    select o.team_id from (select distinct team_id from traces union select distinct team_id from rollups) as o
+    where o.team_id not in (select id from teams)`,
+};

@@ -1,0 +1,174 @@
+import type pg from 'pg';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Clock } from '../../core/clock.ts';
+import { limits } from '../../limits.ts';
+import { abandon, connect, run } from './connection.ts';
+import type { Pools, Values } from './connection.ts';
+import { ConnectionLost } from './postgres-errors.ts';
+import { numberOf } from './rows.ts';
+import { ofOneTeam } from './statements.ts';
+import { TeamBatch } from './team-batch.ts';
+import type { Counter, KnownRequest, PackedWrite } from './team-batch.ts';
+
+/** How one attempt at a batch ended. */
+export type Attempt =
+  | { kind: 'stored'; batch: TeamBatch }
+  /** Nothing of it is stored, and nothing will be. */
+  | { kind: 'failed'; error: unknown }
+  /** The connection broke while the commit was under way: it may be stored, now or in a moment. */
+  | { kind: 'doubtful'; batch: TeamBatch; error: unknown };
+
+/**
+ * One team's batch in one transaction: the counter first, which locks the team, then its rows and the commit, all sent together. The
+ * number of statements does not grow with the batch.
+ */
+export async function attemptBatch(
+  { writing, begin }: Pools,
+  clock: Clock,
+  teamId: string,
+  writes: readonly PackedWrite[],
+): Promise<Attempt> {
+  let client: pg.PoolClient;
+  try {
+    client = await connect(writing);
+  } catch (error) {
+    return { kind: 'failed', error };
+  }
+  try {
+    const [, counter] = await Promise.all([run(client, begin), lockTeam(client, teamId)]);
+    const wallUs = clock();
+    const known = await findRequests(client, teamId, writes, wallUs);
+    const batch = new TeamBatch(teamId, counter, known, wallUs);
+    for (const write of writes) batch.add(write);
+    const statements = batch.traces.firstId === null ? [] : statementsOf(teamId, batch, wallUs);
+    const attempt = await commitAll(client, batch, statements);
+    // Its transaction has ended, one way or the other, where the connection still tells.
+    client.release(attempt.kind !== 'stored' && attempt.error instanceof ConnectionLost);
+    return attempt;
+  } catch (error) {
+    await abandon(client, error);
+    return { kind: 'failed', error };
+  }
+}
+
+type Statement = [text: string, values: Values];
+
+function statementsOf(teamId: string, batch: TeamBatch, wallUs: number): Statement[] {
+  const { lastSeq, lastUs } = batch.counter;
+  return [
+    [ofOneTeam.insertTraces, [teamId, ...batch.traces.values()]],
+    ...batch.sums().map((sums): Statement => [ofOneTeam.addRollups, [teamId, ...sums]]),
+    ...noteRequests(teamId, batch, wallUs),
+    [ofOneTeam.moveCounter, [teamId, lastSeq, lastUs]],
+  ];
+}
+
+/** After a statement that fails PostgreSQL runs no other of the transaction, and its commit only ends it. */
+async function commitAll(
+  client: pg.ClientBase,
+  batch: TeamBatch,
+  statements: readonly Statement[],
+): Promise<Attempt> {
+  const answers = await Promise.allSettled([
+    ...statements.map(([text, values]) => run(client, text, values)),
+    run(client, 'commit'),
+  ]);
+  const failed = answers.find(({ status }) => status === 'rejected');
+  if (failed?.status === 'rejected') {
+    const error: unknown = failed.reason;
+    const isDoubtful = error instanceof ConnectionLost && statements.length > 0;
+    return isDoubtful ? { kind: 'doubtful', batch, error } : { kind: 'failed', error };
+  }
+  const last = answers.at(-1);
+  const command = last?.status === 'fulfilled' ? last.value.command : 'nothing';
+  if (command === 'COMMIT') return { kind: 'stored', batch };
+  return { kind: 'failed', error: new Error(`the commit was answered with ${command}`) };
+}
+
+/** Waits until no other transaction of the team is under way. */
+async function lockTeam(client: pg.ClientBase, teamId: string): Promise<Counter> {
+  const found = (await run(client, ofOneTeam.lockCounter, [teamId])).rows[0];
+  if (found) {
+    return { lastSeq: numberOf(found['last_seq']), lastUs: numberOf(found['last_created_at_us']) };
+  }
+  // The team's first trace. Where another transaction is adding the row too, this waits for it.
+  await run(client, ofOneTeam.addCounter, [teamId]);
+  return lockTeam(client, teamId);
+}
+
+async function findRequests(
+  client: pg.ClientBase,
+  teamId: string,
+  writes: readonly PackedWrite[],
+  wallUs: number,
+): Promise<Map<string, KnownRequest>> {
+  const keyHashes = writes.flatMap(({ write }) => write.once?.keyHash ?? []);
+  if (keyHashes.length === 0) return new Map();
+  const { rows } = await run(client, ofOneTeam.findRequests, [teamId, keyHashes, wallUs]);
+  return new Map(
+    rows.map((row) => [
+      row['key_hash'] as string,
+      {
+        bodyHash: row['body_hash'] as string,
+        firstSeq: numberOf(row['first_seq']),
+        count: row['count'] as number,
+        rejected: row['rejected'] as string | null,
+      },
+    ]),
+  );
+}
+
+function noteRequests(teamId: string, { noted }: TeamBatch, wallUs: number): Statement[] {
+  if (noted.length === 0) return [];
+  const expiresAtUs = wallUs + limits.idempotencyLifeMs * 1000;
+  const columns = [
+    noted.map(({ once }) => once.keyHash),
+    noted.map(({ once }) => once.bodyHash),
+    noted.map(({ firstSeq }) => firstSeq),
+    noted.map(({ count }) => count),
+    noted.map(({ once }) => once.rejected),
+  ];
+  return [
+    [ofOneTeam.forgetRequests, [teamId, wallUs]],
+    [ofOneTeam.noteRequests, [teamId, expiresAtUs, ...columns]],
+  ];
+}
+
+/**
+ * Finds out whether a doubtful commit came about. The old transaction holds the team's lock as long as it lives, on whichever server it
+ * is forgotten; when we have the lock, it has ended, and its first trace is there or not. Null where that cannot be found out in time.
+ */
+export async function wasStored(
+  pools: Pools,
+  teamId: string,
+  batch: TeamBatch,
+): Promise<boolean | null> {
+  const untilMs = performance.now() + limits.postgresDoubtMsMax;
+  while (performance.now() < untilMs) {
+    try {
+      return await lookFor(pools, teamId, batch.traces.firstId);
+    } catch {
+      await delay(limits.postgresPauseMsMax);
+    }
+  }
+  return null;
+}
+
+async function lookFor(
+  { writing, begin }: Pools,
+  teamId: string,
+  traceId: string | null,
+): Promise<boolean> {
+  const client = await connect(writing);
+  try {
+    await run(client, begin);
+    await lockTeam(client, teamId);
+    const { rowCount } = await run(client, ofOneTeam.findTrace, [teamId, traceId]);
+    await run(client, 'rollback');
+    client.release();
+    return rowCount === 1;
+  } catch (error) {
+    await abandon(client, error);
+    throw error;
+  }
+}

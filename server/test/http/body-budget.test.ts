@@ -1,0 +1,222 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { gzipSync } from 'node:zlib';
+import { limits } from '../../src/limits.ts';
+import { startTestService } from '../support/service.ts';
+import type { Answer, KeyHolder, TestService } from '../support/service.ts';
+import * as http from './helpers.ts';
+
+const mib = 1024 * 1024;
+let service: TestService;
+let team: KeyHolder;
+
+before(async () => {
+  service = await startTestService();
+  team = await service.keyFor();
+});
+after(() => service.stop());
+
+interface Place {
+  url: string;
+  key: string;
+}
+
+const here = (): Place => ({ url: service.url, key: team.key });
+
+function head({ key }: Place, path: string, ...lines: string[]): string {
+  const all = [`POST ${path} HTTP/1.1`, 'host: x', `authorization: Bearer ${key}`];
+  return `${[...all, 'content-type: application/json', ...lines].join('\r\n')}\r\n\r\n`;
+}
+
+function post(
+  place: Place,
+  body: string | Uint8Array,
+  path = '/traces/batch',
+  headers: Record<string, string> = { 'content-encoding': 'gzip' },
+): Promise<Answer> {
+  const own = { ...http.bearer(place.key), ...http.jsonType };
+  return http.send(place.url, { method: 'POST', path, body, headers: { ...own, ...headers } });
+}
+
+/** An upload that has begun and does not go on. It notes whether it was answered. */
+function holdUpload({ url, key }: Place, path: string, bytes: number) {
+  const { hostname, port } = new URL(url);
+  const upload = { socket: null as unknown as Socket, said: '' };
+  upload.socket = connect(Number(port), hostname, () =>
+    upload.socket.write(`${head({ url, key }, path, `content-length: ${bytes}`)}{`),
+  );
+  upload.socket.on('error', () => {});
+  upload.socket.on('data', (data: Buffer) => (upload.said += data.toString()));
+  return upload;
+}
+
+/**
+ * The budget is whole where uploads that announce all of it together are let in, and not one byte too large where nothing else is
+ * let in beside them. What is given back may take a moment, since the server sees a hang-up late.
+ */
+async function assertBudgetWhole(place: Place, attemptsMax = 15): Promise<void> {
+  const sizes: [path: string, bytes: number][] = [
+    ['/traces/batch', 20 * mib],
+    ['/traces/batch', 20 * mib],
+    ['/traces/batch', 20 * mib],
+    ['/traces', 4 * mib],
+  ];
+  assert.equal(
+    sizes.reduce((sum, [, bytes]) => sum + bytes, 0),
+    limits.bodiesBytesMax,
+  );
+  for (let attempt = 1; ; attempt++) {
+    const uploads = sizes.map(([path, bytes]) => holdUpload(place, path, bytes));
+    await sleep(60);
+    const beside = await post(place, '{"model":"m"}', '/traces', {});
+    const said = uploads.map((upload) => upload.said.slice(0, 12));
+    for (const { socket } of uploads) socket.destroy();
+    const isWhole = said.every((text) => text === '');
+    if (isWhole) {
+      http.assertProblem(beside, 'queue_full');
+      break;
+    }
+    assert.ok(attempt < attemptsMax, `a part of the budget never came back: ${said.join()}`);
+    await sleep(50);
+  }
+  // And this is given back, too.
+  for (let i = 0; ; i++) {
+    const { status } = await post(place, '{"model":"m"}', '/traces', {});
+    if (status === 201) return;
+    assert.ok(i < 100, `still ${status}`);
+    await sleep(10);
+  }
+}
+
+test('the budget is whole at the start, and this very check sees a part that is taken', async () => {
+  await assertBudgetWhole(here());
+  const upload = holdUpload(here(), '/traces', 100);
+  await sleep(50);
+  await assert.rejects(assertBudgetWhole(here(), 2), /never came back/);
+  upload.socket.destroy();
+  await assertBudgetWhole(here());
+});
+
+/** It is small, and its trailer tells of so much that the budget is soon at its end where it is not given back. */
+function telling(bytes: number, packed: Buffer): Buffer {
+  const copy = Buffer.from(packed);
+  copy.writeUInt32LE(bytes, copy.length - 4);
+  return copy;
+}
+
+const spaces = (text: string, bytes: number): Buffer =>
+  gzipSync(Buffer.concat([Buffer.from(text), Buffer.alloc(bytes - text.length, ' ')]), {
+    level: 1,
+  });
+const valid = '{"traces":[{"model":"m"}]}';
+const large = spaces(valid, 16 * mib);
+const sound = gzipSync(valid);
+
+/** How a request may end, and how often that is tried one after the other. */
+const endings: Readonly<Record<string, [status: number, times: number, body: () => Uint8Array]>> = {
+  'a batch that is stored': [201, 4, () => large],
+  'a small batch that is stored': [201, 200, () => sound],
+  'a batch without a valid trace': [422, 100, () => gzipSync('{"traces":[{}]}')],
+  'no JSON': [400, 4, () => spaces('{', 16 * mib)],
+  'no gzip that tells of 20 MiB': [400, 100, () => telling(20 * mib, Buffer.alloc(64, 7))],
+  'gzip that tells of 4 GiB': [400, 100, () => telling(0xffffffff, sound)],
+  'gzip that breaks off': [400, 4, () => large.subarray(0, -9)],
+  'a body that is too large': [413, 4, () => spaces(valid, 24 * mib)],
+  'a body that is too large and tells of nothing': [
+    413,
+    4,
+    () => Buffer.concat([spaces(valid, 24 * mib), gzipSync('')]),
+  ],
+};
+
+describe('a packed request gives its share of the budget back after', () => {
+  for (const [what, [status, times, body]] of Object.entries(endings)) {
+    test(what, async () => {
+      const bytes = body();
+      for (let i = 0; i < times; i++) {
+        const answer = await post(here(), bytes);
+        assert.equal(answer.status, status, `request ${i}: ${answer.text.slice(0, 200)}`);
+      }
+      await assertBudgetWhole(here());
+    });
+  }
+  test('another encoding, and a key that is unknown', async () => {
+    for (let i = 0; i < 50; i++) {
+      const other = await post(here(), large, '/traces/batch', { 'content-encoding': 'br' });
+      assert.equal(other.status, 415);
+    }
+    assert.equal((await post({ ...here(), key: 'x' }, sound)).status, 401);
+    await assertBudgetWhole(here());
+  });
+  test('all of these at once, some of which find no room', async () => {
+    const bodies = Object.values(endings).map(([status, , body]) => [status, body()] as const);
+    const seen = new Set<number>();
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, i) => {
+        const [status, bytes] = bodies[i % bodies.length] ?? assert.fail();
+        const answer = await post(here(), bytes);
+        assert.ok([status, 503].includes(answer.status), `${answer.status} in place of ${status}`);
+        seen.add(answer.status);
+      }),
+    );
+    assert.ok(seen.has(503) && seen.size > 1, [...seen].join());
+    await assertBudgetWhole(here());
+  });
+});
+
+describe('a caller who hangs up gives its share of the budget back', () => {
+  /** Sends these bytes of an announced length, and hangs up after so many milliseconds. */
+  function hangUp(place: Place, bytes: Buffer, length: number, afterMs: number): Promise<void> {
+    const { hostname, port } = new URL(place.url);
+    const lines = [`content-length: ${length}`, 'content-encoding: gzip'];
+    return new Promise((resolve) => {
+      const socket = connect(Number(port), hostname, () => {
+        socket.write(head(place, '/traces/batch', ...lines));
+        socket.write(bytes, () => setTimeout(() => socket.destroy(), afterMs));
+      });
+      socket.on('error', () => {});
+      socket.on('close', () => resolve());
+    });
+  }
+
+  test('in the middle of its body', async () => {
+    const half = large.subarray(0, large.length / 2);
+    for (let i = 0; i < 10; i++) await hangUp(here(), half, large.length, 5);
+    await assertBudgetWhole(here());
+  });
+  test('while its body is being unpacked', async () => {
+    const own = await startTestService();
+    try {
+      const place = { url: own.url, key: (await own.keyFor()).key };
+      for (const afterMs of [0, 2, 5, 10, 20, 40]) {
+        await Promise.all([1, 2].map(() => hangUp(place, large, large.length, afterMs)));
+        await sleep(100);
+      }
+      await assertBudgetWhole(place);
+    } finally {
+      await own.stop();
+    }
+  });
+  test('while its key is being looked up', async () => {
+    const slow = await http.startBrokenService((store) => ({
+      findKeyByHash: async (hash) => {
+        await sleep(80);
+        return store.findKeyByHash(hash);
+      },
+    }));
+    try {
+      const place = { url: slow.url, key: slow.key };
+      // The key is remembered for half a second, so only the first of each round are looked up.
+      for (let round = 0; round < 2; round++) {
+        await Promise.all([1, 2, 3].map(() => hangUp(place, large, large.length, 20)));
+        await sleep(limits.keyCacheTtlMs + 200);
+      }
+      await assertBudgetWhole(place);
+    } finally {
+      await slow.stop();
+    }
+  });
+});

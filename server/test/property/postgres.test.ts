@@ -1,0 +1,18 @@
+import { test } from 'node:test';
+import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
+import { usePostgres } from '../support/postgres.ts';
+import { manualClock } from '../support/service.ts';
+import { compareHistories } from './store-histories.ts';
+
+const postgres = usePostgres();
+
+test('the PostgreSQL store answers as the plain model does, and verify is clean, for 100 random histories', async (t) => {
+  const clock = manualClock(0);
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ url, clock: clock.source, role: 'server' });
+  try {
+    t.diagnostic(JSON.stringify(await compareHistories(store, clock, 100)));
+  } finally {
+    await store.close();
+  }
+});

