@@ -14,7 +14,7 @@ export interface Plan {
 }
 
 export const fullPlan: Plan = {
-  rounds: 7,
+  rounds: 5,
   seconds: 2,
   warmUpSeconds: 3,
   small: 10_000,
