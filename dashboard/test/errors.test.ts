@@ -5,6 +5,7 @@ import { startTestService, temporaryFolder } from '../../server/test/support/ser
 import type { TestService } from '../../server/test/support/service.ts';
 import { plainTraces, record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
+import type { Visit } from './support/stage.ts';
 import { eventually } from './support/wait.ts';
 
 const { inBrowser } = openStage();
@@ -128,40 +129,52 @@ const problem = (status: number, code: string) => ({
   body: JSON.stringify({ title: 'No', status, code, detail: 'Words of the server.' }),
 });
 
-const answers: [name: string, fulfil: Parameters<Route['fulfill']>[0], words: string][] = [
-  ['an error of the store', problem(503, 'store_unavailable'), 'The server cannot read its store'],
-  ['an error that is not known', problem(500, 'something_new'), 'Words of the server.'],
-  ['a page of a proxy', { status: 502, body: '<h1>Bad gateway</h1>' }, ''],
-  ['a page instead of JSON', { status: 200, body: '<!doctype html>' }, 'Something else answered'],
-  ['JSON of another shape', { status: 200, json: { total: 1 } }, ''],
-  ['null', { status: 200, json: null }, ''],
-];
+type Reply = Parameters<Route['fulfill']>[0];
 
-for (const [name, fulfil, words] of answers) {
-  test(
-    `${name} instead of an answer shows words and a way on, never a blank page`,
-    inBrowser(async ({ page, key, service, open, go }) => {
-      const trace = await recordOne(service, key, { input: 'the question' });
-      await open();
-      await page.getByRole('table', { name: /^Models/ }).waitFor();
-      for (const [pattern, fragment] of [
-        ['**/traces?*', '#/traces'],
-        ['**/traces/*', `#/traces/${trace.id}`],
-      ] as const) {
-        await page.route(pattern, (route) => route.fulfill(fulfil));
-        await go(fragment);
-        const alert = page.getByRole('alert').filter({ hasText: words });
-        await alert.getByRole('button', { name: 'Try again' }).waitFor();
-        await isNotBlank(page);
-        await page.unroute(pattern);
-        await alert.getByRole('button', { name: 'Try again' }).click();
-        const seen =
-          fragment === '#/traces' ? page.getByRole('table') : page.getByText('the question');
-        await seen.waitFor();
-      }
-    }),
-  );
+/** This reply to a list and to a trace shows these words, and a button that helps once the server is itself again. */
+async function showsWords({ page, go }: Visit, id: string, reply: Reply, words: string) {
+  const list = page.getByRole('link', { name: 'Traces', exact: true });
+  for (const [pattern, open, seen] of [
+    ['**/traces?*', () => list.click(), page.getByRole('table', { name: /^Traces/ })],
+    ['**/traces/*', () => go(`#/traces/${id}`), page.getByText('the question')],
+  ] as const) {
+    await page.route(pattern, (route) => route.fulfill(reply));
+    await open();
+    const alert = page.getByRole('alert').filter({ hasText: words });
+    await alert.getByRole('button', { name: 'Try again' }).waitFor({ timeout: 5_000 });
+    await isNotBlank(page);
+    await page.unroute(pattern);
+    await alert.getByRole('button', { name: 'Try again' }).click();
+    await seen.waitFor();
+  }
+  await go('#/');
+  await page.getByRole('heading', { name: 'Overview' }).waitFor();
 }
+
+test(
+  'errors and strange replies show words and a way on, never a blank page',
+  inBrowser(async (visit) => {
+    const { id } = await recordOne(visit.service, visit.key, { input: 'the question' });
+    await visit.open();
+    const replies: [reply: Reply, words: string][] = [
+      [problem(503, 'store_unavailable'), 'The server cannot read its store'],
+      [problem(500, 'something_new'), 'Words of the server.'],
+      [{ status: 502, body: '<h1>Bad gateway</h1>' }, ''],
+      [{ status: 200, body: '<!doctype html>' }, 'Something else answered'],
+      [{ status: 200, json: { total: 1 } }, ''],
+    ];
+    for (const [reply, words] of replies) await showsWords(visit, id, reply, words);
+  }),
+);
+
+test(
+  'a reply of null shows words and a way on, never a blank page',
+  inBrowser(async (visit) => {
+    const { id } = await recordOne(visit.service, visit.key, { input: 'the question' });
+    await visit.open();
+    await showsWords(visit, id, { status: 200, json: null }, '');
+  }),
+);
 
 test(
   'where the charts cannot be loaded, the numbers are there all the same',

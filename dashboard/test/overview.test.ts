@@ -39,47 +39,35 @@ function round(value: number): number {
   return Math.round(value * 1e6) / 1e6;
 }
 
+type OfDay = (day: DailyRecord) => number;
+
+function successOf({ call_count: calls, error_count: errors }: DailyRecord): number {
+  return Math.round((10_000 * (calls - errors)) / calls) / 100;
+}
+
 test(
-  'the figures are those of the API, exact on hover',
+  'the figures are those of the API, exact on hover, with today and yesterday below each',
   inBrowser(async (visit) => {
-    const { page } = visit;
     await recordWeek(visit.service, visit.key, clock);
     await visit.open();
     const overview = await ask<Overview>(visit, '/analytics/overview');
-    for (const [name, value] of [
-      ['Cost', overview.total_cost_usd],
-      ['Calls', overview.total_calls],
-      ['Average latency', overview.avg_latency_ms],
-      ['Success rate', overview.success_rate],
-      ['Errors', overview.error_count],
-    ] as const) {
-      const place = figure(page, name).locator('dd').first();
-      await eventually(async () => assert.equal(await exactNumber(place), value, name));
-    }
-  }),
-);
-
-test(
-  'below each figure stand today and yesterday',
-  inBrowser(async (visit) => {
-    await recordWeek(visit.service, visit.key, clock);
-    await visit.open();
     const daily = await ask<DailyRecord[]>(visit, '/analytics/daily');
     const [yesterday, today] = daily.slice(-2);
     assert.ok(today !== undefined && yesterday !== undefined);
-    const rate = (day: DailyRecord): number =>
-      Math.round((10_000 * (day.call_count - day.error_count)) / day.call_count) / 100;
-    for (const [name, of] of [
-      ['Cost', (day: DailyRecord) => day.total_cost_usd],
-      ['Calls', (day: DailyRecord) => day.call_count],
-      ['Average latency', (day: DailyRecord) => day.avg_latency_ms],
-      ['Success rate', rate],
-      ['Errors', (day: DailyRecord) => day.error_count],
-    ] as const) {
-      const days = figure(visit.page, name).locator('dd').nth(1).locator('b');
-      await days.first().waitFor();
-      assert.equal(await exactNumber(days.nth(0)), of(today), `${name} today`);
-      assert.equal(await exactNumber(days.nth(1)), of(yesterday), `${name} yesterday`);
+    const figures: [name: string, value: number, of: OfDay][] = [
+      ['Cost', overview.total_cost_usd, (day) => day.total_cost_usd],
+      ['Calls', overview.total_calls, (day) => day.call_count],
+      ['Average latency', overview.avg_latency_ms, (day) => day.avg_latency_ms],
+      ['Success rate', overview.success_rate, successOf],
+      ['Errors', overview.error_count, (day) => day.error_count],
+    ];
+    for (const [name, value, of] of figures) {
+      const [whole, days] = await figure(visit.page, name).locator('dd').all();
+      assert.ok(whole !== undefined && days !== undefined);
+      await eventually(async () => assert.equal(await exactNumber(whole), value, name));
+      await days.locator('b').first().waitFor();
+      assert.equal(await exactNumber(days.locator('b').nth(0)), of(today), `${name} today`);
+      assert.equal(await exactNumber(days.locator('b').nth(1)), of(yesterday), `${name} yesterday`);
     }
   }),
 );

@@ -41,9 +41,9 @@ for (const colorScheme of ['light', 'dark'] as const) {
 }
 
 test(
-  'the page follows the system while it is open, until the reader chooses',
+  'the page follows the system while it is open, until the reader chooses; the choice is remembered in later visits',
   inBrowser(
-    async ({ page, service, key, open }) => {
+    async ({ page, context, home, service, key, open }) => {
       await recordOne(service, key);
       await open();
       await page.emulateMedia({ colorScheme: 'dark' });
@@ -56,22 +56,10 @@ test(
       await page.emulateMedia({ colorScheme: 'dark' });
       await page.emulateMedia({ colorScheme: 'light' });
       await isDark(page);
-    },
-    { colorScheme: 'light' },
-  ),
-);
 
-test(
-  'a chosen theme is remembered in later visits, before anything is drawn',
-  inBrowser(
-    async ({ page, context, home, service, key, open }) => {
-      await recordOne(service, key);
-      await open();
-      await page.getByRole('button', { name: 'Switch to dark theme' }).click();
-      await isDark(page);
       await page.reload();
       await page.getByRole('heading', { name: 'Overview' }).waitFor();
-      assert.ok((await lightness(page)) < 60);
+      assert.ok((await lightness(page)) < 60, 'from the first moment on');
       const tab = await context.newPage();
       await tab.goto(home);
       await tab.getByLabel('API key').waitFor();

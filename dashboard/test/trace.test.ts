@@ -69,26 +69,23 @@ test(
 );
 
 test(
-  'what was not recorded is told apart from what is empty and from zero',
+  'an error shows its message in full; what was not recorded is told apart from what is empty and from zero',
   inBrowser(async ({ page, service, key, open }) => {
-    const trace = await recordOne(service, key, { input: '', latency_ms: 0, cost_usd: 0 });
+    const message = `429: slow down\n${'  at line\n'.repeat(30)}end`;
+    const trace = await recordOne(service, key, {
+      error_message: message,
+      input: '',
+      latency_ms: 0,
+      cost_usd: 0,
+    });
     await open(`#/traces/${trace.id}`);
+    await page.getByRole('main').getByText('Error', { exact: true }).first().waitFor();
+    await shows(payload(page, 'Error'), message);
     await payload(page, 'Input').getByText('Empty.').waitFor();
     await payload(page, 'Output').getByText('Not recorded.').waitFor();
     assert.equal(await exactNumber(fact(page, 'Latency')), 0);
     assert.equal(await exactNumber(fact(page, 'Cost')), 0);
     assert.equal(await exactNumber(fact(page, 'Tokens in')), null);
-  }),
-);
-
-test(
-  'an error shows its message in full',
-  inBrowser(async ({ page, service, key, open }) => {
-    const message = `429: slow down\n${'  at line\n'.repeat(30)}end`;
-    const trace = await recordOne(service, key, { error_message: message, input: 'hi' });
-    await open(`#/traces/${trace.id}`);
-    await page.getByRole('main').getByText('Error', { exact: true }).first().waitFor();
-    await shows(payload(page, 'Error'), message);
   }),
 );
 

@@ -5,6 +5,28 @@ import { needProgram } from '../../../server/test/support/debian.ts';
 
 const program = '/usr/bin/chromium';
 
+/**
+ * Of the window around the page nothing is needed: its address bar alone would cost a second of processor time in every test. The
+ * list stands for the whole switch, so that it also names what playwright turns off.
+ */
+const unneededFeatures = [
+  'WebUIOmniboxPopup',
+  'WebUIOmniboxAimPopup',
+  'WebUIOmniboxFullPopup',
+  'AimEnabled',
+  'AvoidUnnecessaryBeforeUnloadCheckSync',
+  'DestroyProfileOnBrowserClose',
+  'DialMediaRouteProvider',
+  'GlobalMediaControls',
+  'HttpsUpgrades',
+  'LensOverlay',
+  'MediaRouter',
+  'NetworkTimeServiceQuerying',
+  'OptimizationHints',
+  'PaintHolding',
+  'Translate',
+];
+
 /** It draws without a screen, and asks nobody but the page's own server for anything. */
 const args = [
   '--no-sandbox',
@@ -14,6 +36,7 @@ const args = [
   '--disable-component-update',
   '--no-first-run',
   '--disable-sync',
+  `--disable-features=${unneededFeatures.join(',')}`,
 ];
 
 export type FoundBrowser = { browser: Browser } | { missing: string };

@@ -120,20 +120,16 @@ export const hostileTexts: readonly string[] = [
   ...names,
 ];
 
-/** The same where a page looks into payloads: as JSON, and as the parts of a conversation. */
-export function hostilePayloads(text: string): { input: string; output: string } {
+/** The same where a page looks into payloads: as the parts of a conversation, and as keys and values of JSON. */
+export function hostilePayloads(): { input: string; output: string } {
   return {
-    input: JSON.stringify([
-      { role: text, content: text },
-      {
-        role: 'user',
-        content: [
-          { type: text, text },
-          { type: 'image_url', image_url: text },
-        ],
-      },
-      { role: 'assistant', content: null, [text]: text },
-    ]),
-    output: JSON.stringify({ [text]: [text, { [text]: text }] }),
+    input: JSON.stringify(
+      hostileTexts.map((text) => ({
+        role: text,
+        content: [text, { type: text, text }, { type: 'image_url', image_url: text }],
+        [`${text} `]: text,
+      })),
+    ),
+    output: JSON.stringify(hostileTexts.map((text) => ({ [text]: [text, { [text]: text }] }))),
   };
 }
