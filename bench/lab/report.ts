@@ -35,8 +35,8 @@ export function updateDocs(report: Report): void {
     `${machine.memoryGb} GB, Node.js ${machine.node}, a sync of the disk in ${machine.syncMs} ms, load from ${report.generator}.`;
   const made = `${where}\n\n${markdownTable(report.findings)}`;
   const filled = text.replace(
-    /(<!-- made by the bench -->\n)[^]*(\n<!-- end -->)/,
-    (_, begin: string, end: string) => `${begin}${made}${end}`,
+    /(<!-- made by the bench -->\n)[^]*(<!-- end -->)/,
+    (_, begin: string, end: string) => `${begin}${made}\n${end}`,
   );
   writeFileSync(page, filled);
   mkdirSync(join(root, 'docs/images'), { recursive: true });
