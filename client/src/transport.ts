@@ -131,11 +131,15 @@ export function newIdempotencyKey(): string {
 }
 
 function parseReply(status: number, text: string): unknown {
+  let reply: unknown = null;
   try {
-    return JSON.parse(text);
+    reply = JSON.parse(text);
   } catch {
-    throw badReply(status);
+    // Told below.
   }
+  // Every reply of the API is an object or a list.
+  if (typeof reply !== 'object' || reply === null) throw badReply(status);
+  return reply;
 }
 
 export function badReply(status: number | null): TraceTallyError {

@@ -177,6 +177,10 @@ test(
     await recordOne(service, key);
     const since = watch.requests.length;
     await page.clock.runFor(60_000);
+    // Nor does another tab's turn end the pause.
+    await setHidden(page, true);
+    await setHidden(page, false);
+    await page.clock.runFor(60_000);
     await page.waitForTimeout(300);
     assert.deepEqual(watch.apiCalls(home, since), []);
     assert.equal(await exactNumber(figure(page, 'Calls')), 1);
