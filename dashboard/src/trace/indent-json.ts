@@ -9,6 +9,10 @@ export function* indentJson(text: string): Generator<string, void, undefined> {
   let depth = 0;
   let at = 0;
   while (at < text.length) {
+    if (isSpace(text.charCodeAt(at))) {
+      at = skipSpace(text, at);
+      continue;
+    }
     const sign = text.charAt(at);
     switch (sign) {
       case '{':
