@@ -90,7 +90,7 @@ export interface Loading<T> {
 interface LoadRequest<T> {
   /** Another key is another thing: what was there goes. */
   key: string;
-  /** Another version is the same thing, newer. */
+  /** Another version is the same thing, newer. Null: not known yet, so that to load would be to load twice. */
   version?: unknown;
   /** What is known already, of this version. */
   initial?: T | null;
@@ -100,7 +100,9 @@ interface LoadRequest<T> {
 export function useLoad<T>({ key, version, initial = null, load }: LoadRequest<T>): Loading<T> {
   const loader = useMemo(() => new Loader(load, initial, version), [key]);
   useEffect(() => () => loader.stop(), [loader]);
-  useEffect(() => loader.want(version), [loader, version]);
+  useEffect(() => {
+    if (version !== null) loader.want(version);
+  }, [loader, version]);
   return {
     state: useStore(loader.state),
     refresh: () => loader.refresh(),
