@@ -138,6 +138,14 @@ export function readDatabase(flags: Flags, env: Env = process.env): Database {
   return openSettings(flags, env).need(settings.database);
 }
 
+/** A store that a flag of its own names. */
+export function parseDatabaseFlag(flag: string, text: string): Database {
+  const { expected, parse } = settings.database;
+  const database = parse(text);
+  if (database) return database;
+  throw new OperatorError(`${flag} is not valid: expected ${expected}.`);
+}
+
 export function readConfig(flags: Flags, env: Env = process.env): Config {
   const { read, need } = openSettings(flags, env);
   return Object.freeze({

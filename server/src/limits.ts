@@ -75,6 +75,12 @@ export const limits = Object.freeze({
   postgresPauseMsMax: 50,
   postgresDoubtMsMax: 10_000,
 
+  // Traces that are moved from one store to another in one transaction, and how often a copy that follows looks for more.
+  moveRowsMax: 1_000,
+  moveBytesMax: 8 * 1024 * 1024,
+  movePauseMs: 500,
+  backupWatchMs: 100,
+
   // Requests that may be stored only once.
   idempotencyKeyCharsMax: 255,
   idempotencyLifeMs: 24 * 3_600_000,

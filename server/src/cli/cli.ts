@@ -2,7 +2,10 @@ import { parseArgs } from 'node:util';
 import { Failure, OperatorError, messageOf, reasonOf } from '../errors.ts';
 import { version } from '../version.ts';
 import type { Call, Command } from './command.ts';
+import { backup } from './backup.ts';
+import { copy } from './copy.ts';
 import { demo } from './demo.ts';
+import { distribute } from './distribute.ts';
 import { commandHelp, overviewHelp } from './help.ts';
 import { keysCreate } from './keys-create.ts';
 import { keysList } from './keys-list.ts';
@@ -22,6 +25,9 @@ const commands: readonly Command[] = [
   keysRotate,
   keysRevoke,
   verify,
+  backup,
+  copy,
+  distribute,
   demo,
 ];
 

@@ -1,10 +1,7 @@
 import { settingFlags } from '../config.ts';
-import { Failure, reasonOf } from '../errors.ts';
-import type { Store, TeamSummary } from '../store/store.ts';
-import { verifyTeam } from '../store/verify.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
-import { openProgress } from './progress.ts';
+import { differencesOf } from './differences.ts';
 import { teamNamed, withStore } from './with-store.ts';
 
 export const verify: Command = {
@@ -46,27 +43,3 @@ export const verify: Command = {
       return differences.length === 0 ? 0 : 1;
     }),
 };
-
-async function differencesOf(store: Store, teams: readonly TeamSummary[]): Promise<string[]> {
-  const found = await findings('storage', () => store.checkStorage());
-  for (const team of teams) {
-    const progress = openProgress(`traces of ${team.name}`);
-    const ofTeam = await findings(`team ${team.name}`, async () => {
-      const report = await verifyTeam(store, team.id, (done) => progress.show(done, team.traces));
-      return report.differences;
-    });
-    progress.end();
-    found.push(...ofTeam);
-  }
-  return found;
-}
-
-/** What cannot be read is a finding too, not the end of the search. */
-async function findings(where: string, look: () => Promise<readonly string[]>): Promise<string[]> {
-  try {
-    return (await look()).map((finding) => `${where}: ${finding}`);
-  } catch (error) {
-    if (!(error instanceof Failure)) throw error;
-    return [`${where}: cannot be read: ${reasonOf(error)}`];
-  }
-}

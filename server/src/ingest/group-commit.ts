@@ -26,6 +26,7 @@ export interface QueueBounds {
 interface Caller {
   write: TraceWrite;
   bytes: number;
+  isSettled: boolean;
   resolve(appended: Appended): void;
   reject(error: Failure): void;
 }
@@ -69,6 +70,10 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
       .append(
         callers.map(({ write }) => write),
         moreFollow,
+        (at, outcome) => {
+          const caller = callers[at];
+          if (caller) settle(caller, outcome);
+        },
       )
       .then(
         (outcomes) => {
@@ -82,6 +87,8 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
   }
 
   function settle(caller: Caller, outcome: WriteOutcome | undefined): void {
+    if (caller.isSettled) return;
+    caller.isSettled = true;
     rowsWaiting -= caller.write.drafts.length;
     bytesWaiting -= caller.bytes;
     if (outcome?.kind === 'stored') {
@@ -106,7 +113,8 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
         bytesWaiting + bytes > bounds.queueBytesMax;
       if (isFull) return Promise.reject(new Failure('queue_full'));
       const { promise, resolve, reject } = Promise.withResolvers<Appended>();
-      admit({ write: { teamId, drafts, ...(once && { once }) }, bytes, resolve, reject });
+      const write = { teamId, drafts, ...(once && { once }) };
+      admit({ write, bytes, isSettled: false, resolve, reject });
       return promise;
     },
     drain() {

@@ -1,4 +1,5 @@
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import type { TraceDraft } from '../core/trace.ts';
 import { limits } from '../limits.ts';
 
 /**
@@ -12,6 +13,34 @@ export interface StoredPayload {
 
 /** Which payloads of a row are compressed, as bits of `zstd_mask`. They are stored: they never change their meaning. */
 export const zstdBits = { input: 1, output: 2, errorMessage: 4 } as const;
+
+/** The payloads of one trace as they are stored. */
+export interface PackedPayloads {
+  zstdMask: number;
+  errorMessage: Uint8Array | null;
+  input: Uint8Array | null;
+  output: Uint8Array | null;
+}
+
+export function packPayloads(draft: TraceDraft): PackedPayloads {
+  const input = draft.input === null ? null : encodePayload(draft.input);
+  const output = draft.output === null ? null : encodePayload(draft.output);
+  const error = draft.errorMessage === null ? null : encodePayload(draft.errorMessage);
+  return {
+    zstdMask:
+      (input?.isZstd ? zstdBits.input : 0) |
+      (output?.isZstd ? zstdBits.output : 0) |
+      (error?.isZstd ? zstdBits.errorMessage : 0),
+    errorMessage: error?.bytes ?? null,
+    input: input?.bytes ?? null,
+    output: output?.bytes ?? null,
+  };
+}
+
+/** About how much memory they hold. */
+export function packedBytes({ errorMessage, input, output }: PackedPayloads): number {
+  return (errorMessage?.length ?? 0) + (input?.length ?? 0) + (output?.length ?? 0);
+}
 
 const options = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
 

@@ -4,9 +4,10 @@ import type { ClockSource } from '../core/clock.ts';
 import type { CountedTrace, RollupKey, Tally } from '../core/rollup.ts';
 import type { Trace, TraceDraft, TraceStamp } from '../core/trace.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { Mover } from './mover.ts';
 
 /** What every store can do. `test/contract/` says in tests what each promise means. */
-export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor {
+export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor, Mover {
   /** Resolves when the store can read and write; rejects with the reason where it cannot. */
   ping(): Promise<void>;
   /** Finishes what was taken, then lets go of everything. */
@@ -66,9 +67,13 @@ export interface TraceWriter {
    * everything stored is on disk, readable and counted. Of two writes of the same `once` only the first is stored,
    * also within one call and across restarts; the other is told where the first one's traces are. The writes may share a transaction with others; one
    * that is refused never takes another with it. Where more follow at once, the store may wait for them with
-   * the commit; the last call must say that none do.
+   * the commit; the last call must say that none do. A store that knows one outcome before the others may tell it ahead.
    */
-  append(writes: readonly TraceWrite[], moreFollow?: boolean): Promise<readonly WriteOutcome[]>;
+  append(
+    writes: readonly TraceWrite[],
+    moreFollow?: boolean,
+    tell?: (at: number, outcome: WriteOutcome) => void,
+  ): Promise<readonly WriteOutcome[]>;
 }
 
 // --- Reading traces and sums ---

@@ -17,13 +17,14 @@ function heldWriter() {
   const calls: {
     writes: readonly TraceWrite[];
     moreFollow: boolean | undefined;
+    tell(at: number, outcome: WriteOutcome): void;
     answer(outcomes: WriteOutcome[]): void;
     break(error: Error): void;
   }[] = [];
   const writer: TraceWriter = {
-    append(writes, moreFollow) {
+    append(writes, moreFollow, tell = () => {}) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly WriteOutcome[]>();
-      calls.push({ writes, moreFollow, answer: resolve, break: reject });
+      calls.push({ writes, moreFollow, tell, answer: resolve, break: reject });
       return promise;
     },
   };
@@ -39,6 +40,35 @@ const stored = (write: TraceWrite): WriteOutcome => ({
 const tracesOf = (appended: Appended): Trace[] =>
   appended.kind === 'recorded' ? appended.traces : assert.fail(appended.kind);
 const codeOf = (error: unknown): string => (error instanceof Failure ? error.code : String(error));
+
+test('a write that the store tells ahead is answered at once, and only once', async () => {
+  const { writer, calls } = heldWriter();
+  const commits = openGroupCommit(writer, bounds);
+  const [slow, fast] = ['slow', 'fast'].map((team) => commits.append(team, [draft(team)]));
+  await nextTurn();
+  const [call] = calls;
+  assert.ok(call && slow && fast);
+  const [first, second] = call.writes.map(stored);
+  assert.ok(first && second);
+  call.tell(1, second);
+  assert.equal(tracesOf(await fast)[0]?.model, 'fast');
+  let isDrained = false;
+  const drained = commits.drain().then(() => (isDrained = true));
+  await nextTurn();
+  assert.equal(isDrained, false);
+  call.answer([first, second]);
+  assert.equal(tracesOf(await slow)[0]?.model, 'slow');
+  await drained;
+  // The row that was told ahead counts once: the bound is where it was.
+  const full = Array.from({ length: bounds.queueRowsMax }, () => commits.append('t', [draft('m')]));
+  await assert.rejects(
+    commits.append('t', [draft('m')]),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  await nextTurn();
+  for (const { writes, answer } of calls.slice(1)) answer(writes.map(stored));
+  await Promise.all(full);
+});
 
 test('what arrives in one turn goes to the store together, and nothing waits for a timer', async () => {
   const { writer, calls } = heldWriter();

@@ -1,10 +1,12 @@
+import { tablesByTeam } from '../../src/store/postgres/tables.ts';
+
 /**
  * Reads a statement's parse tree and tells which references to distributed tables are not bound to the team, `team_id = $1`. Such a
  * statement would run on every shard.
  */
 type Node = Record<string, unknown>;
 
-export const distributedTables = new Set(['team_counters', 'traces', 'rollups', 'idempotency']);
+export const distributedTables: ReadonlySet<string> = new Set(tablesByTeam);
 
 /** The names of the tables that are not bound; empty where all are. */
 export function unboundTables(tree: unknown): string[] {

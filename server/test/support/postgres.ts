@@ -15,8 +15,8 @@ export interface TestPostgres {
   port: number;
   /** Everything that it has logged. */
   log(): string;
-  /** A new and empty database, and how to reach it. */
-  createDatabase(): Promise<string>;
+  /** A new and empty database, made with these options of `create database`, and how to reach it. */
+  createDatabase(options?: string): Promise<string>;
   /** The same database by another user, password, host or port. */
   url(database: string, change?: Partial<{ user: string; password: string; port: number }>): string;
   /** Runs one statement as the owner. */
@@ -38,7 +38,7 @@ export function usePostgres(settings: Record<string, string> = {}): TestPostgres
   return postgres;
 }
 
-function makePostgres(settings: Record<string, string>): TestPostgres {
+export function makePostgres(settings: Record<string, string>): TestPostgres {
   const bin = binaries();
   const folder = temporaryFolder();
   const data = join(folder.path, 'data');
@@ -148,9 +148,9 @@ function makePostgres(settings: Record<string, string>): TestPostgres {
     url,
     sql,
     start,
-    async createDatabase() {
+    async createDatabase(options = '') {
       const name = `test_${++databases}`;
-      await sql(url('postgres'), `create database ${name}`);
+      await sql(url('postgres'), `create database ${name} ${options}`);
       return url(name);
     },
     async kill() {

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { limits } from '../../limits.ts';
+import type { StoreOptions } from '../store.ts';
 import { ConnectionLost, asFailure, sortError } from './postgres-errors.ts';
 
 export type Values = readonly unknown[];
@@ -14,10 +15,15 @@ export interface Pools {
   end(): Promise<void>;
 }
 
-export function openPools(url: string): Omit<Pools, 'begin'> {
-  // Statements whose answers need not be waited for one by one are sent together: a transaction takes two round trips, not eight.
-  const writing = openPool(url, limits.postgresWritersMax, { pipeline: true });
-  const reading = openPool(url, limits.postgresReadersMax);
+/** How the connections of servers are called in the database, and those of commands. */
+export const serverName = 'tracetally';
+const toolName = 'tracetally command';
+
+export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 'begin'> {
+  const names = { application_name: role === 'server' ? serverName : toolName };
+  // One of them stays open, so that the database shows that a server is at work. Statements whose answers need not be waited for one by one are sent together: a transaction takes two round trips, not eight.
+  const writing = openPool(url, limits.postgresWritersMax, { ...names, min: 1, pipeline: true });
+  const reading = openPool(url, limits.postgresReadersMax, names);
   return {
     writing,
     reading,
@@ -36,7 +42,6 @@ function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
     idleTimeoutMillis: limits.postgresIdleMsMax,
     query_timeout: limits.postgresAnswerMsMax,
     keepAlive: true,
-    application_name: 'tracetally',
   });
   // A connection that breaks while nobody uses it is replaced by the pool; one that is in use tells by its next answer.
   // Without a listener either would end the process.

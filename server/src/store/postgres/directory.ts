@@ -106,7 +106,7 @@ function teamFromRow(row: Row): Team {
   };
 }
 
-function keyFromRow(row: Row): KeyRecord {
+export function keyFromRow(row: Row): KeyRecord {
   return {
     id: row['id'] as string,
     teamId: row['team_id'] as string,

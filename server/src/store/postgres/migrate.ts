@@ -7,7 +7,7 @@ import { stateOf } from './postgres-errors.ts';
 const migrations = readMigrations(new URL('migrations/', import.meta.url));
 
 /** "TTly" as a number: servers that start at the same time wait for each other on this lock. */
-const migrationLock = 0x54546c79;
+export const migrationLock = 0x54546c79;
 
 const states = { tableExists: '42P07', notAllowed: '42501' };
 

@@ -1,4 +1,4 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { openClock } from '../../core/clock.ts';
 import { Failure, OperatorError } from '../../errors.ts';
 import type { Store, StoreOptions } from '../store.ts';
@@ -9,7 +9,9 @@ import type { Pools } from './connection.ts';
 import { openDirectory } from './directory.ts';
 import { openKeyUses } from './key-uses.ts';
 import { migrate } from './migrate.ts';
-import { stateOf, wordsOf } from './postgres-errors.ts';
+import { explainOpening, placeOf } from './place.ts';
+import type { Place } from './place.ts';
+import { openMover } from './mover.ts';
 import { openReader } from './reader.ts';
 import { openWriter } from './writer.ts';
 
@@ -19,15 +21,15 @@ export interface PostgresOptions extends StoreOptions {
 
 /** Many servers may work on one database: what they must not do at once, the database itself prevents. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
-  const { url, clock, mustExist = false, onClockJump = () => {} } = options;
+  const { url, clock, role, mustExist = false, onClockJump = () => {} } = options;
   const place = placeOf(url);
-  const open = openPools(url);
+  const open = openPools(url, role);
   try {
     const begin = beginWriting(await prepare(open.writing, place, mustExist));
     return assemble({ ...open, begin }, openClock(clock), onClockJump);
   } catch (error) {
     await open.end();
-    throw error instanceof OperatorError ? error : explain(error, place);
+    throw error instanceof OperatorError ? error : explainOpening(error, place);
   }
 }
 
@@ -56,7 +58,8 @@ function assemble(
     ...openReader(pools),
     ...openDirectory(pools),
     ...openAuditor(pools),
-    append: (writes, moreFollow) => writer.append(writes, moreFollow),
+    ...openMover(pools),
+    append: (writes, moreFollow, tell) => writer.append(writes, moreFollow, tell),
     noteKeyUse: (keyId, atUs) => keyUses.note(keyId, atUs),
     async ping() {
       writer.ping();
@@ -71,33 +74,4 @@ function assemble(
       await pools.end();
     },
   };
-}
-
-interface Place {
-  /** The server and database, without the password. */
-  name: string;
-  user: string;
-  host: string;
-  port: number;
-  database: string;
-}
-
-function placeOf(url: string): Place {
-  // It does not connect by being made. The driver knows all that may stand in a URL and in its place.
-  const { user = '', host, port, database = '' } = new pg.Client({ connectionString: url });
-  return { name: `PostgreSQL at ${host}:${port}/${database}`, user, host, port, database };
-}
-
-function explain(error: unknown, { name, user, host, port, database }: Place): OperatorError {
-  const state = stateOf(error) || stateOf(error instanceof Error ? error.cause : null);
-  const words = wordsOf(error);
-  const sentence =
-    state === '28P01'
-      ? `PostgreSQL at ${host}:${port} refused the password of user "${user}".`
-      : state === '3D000'
-        ? `There is no database "${database}" on PostgreSQL at ${host}:${port}. Create it first.`
-        : state === ''
-          ? `Cannot reach ${name}: ${words}.`
-          : `Cannot open ${name}: ${words}.`;
-  return new OperatorError(sentence, { cause: error });
 }

@@ -20,8 +20,8 @@ const writing = {
     select last_seq, last_created_at_us from team_counters where team_id = $1 for update`,
 
   addCounter: `
-    insert into team_counters (team_id, first_seq, last_seq, last_created_at_us) values ($1, 1, 0, 0)
-    on conflict (team_id) do nothing`,
+    insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
+    values ($1, $2::bigint, $2::bigint - 1, 0) on conflict (team_id) do nothing`,
 
   // The payloads come as one run of bytes, in which each row knows its places: an array of bytes would be sent as text, twice as long.
   // A plain `select from unnest` would be planned on a coordinator; joined to the team's counter it goes to the team's shard.
@@ -80,6 +80,14 @@ const writing = {
     on conflict (team_id, key_hash) do update set
       body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
       rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`,
+
+  takeRequests: `
+    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
+    select c.team_id, u.key_hash, u.body_hash, u.first_seq, u.count, u.rejected, u.expires_at_us
+    from team_counters c, unnest($2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[])
+      as u(key_hash, body_hash, first_seq, count, rejected, expires_at_us)
+    where c.team_id = $1
+    on conflict (team_id, key_hash) do nothing`,
 };
 
 const reading = {
@@ -92,6 +100,12 @@ const reading = {
 
   readForward: `
     select ${traceColumns}, input, output from traces where team_id = $1 and seq between $2 and $3 order by seq`,
+
+  readPacked: readInChunks('asc', ['input', 'output'], limits.moveBytesMax),
+
+  readRequests: `
+    select key_hash, body_hash, first_seq, count, rejected, expires_at_us from idempotency
+    where team_id = $1 and expires_at_us > $2`,
 
   readTotal: `
     select ${tallyColumns} from rollups
@@ -117,10 +131,10 @@ const reading = {
 };
 
 /**
- * Rows from one sequence down to another, newest first, as long as the payloads of those before a row fill no chunk. Their stored
- * length is known without reading them, and what is omitted is not read at all.
+ * Rows between two sequences, as long as the payloads of those before a row fill no chunk. Their stored length is known without
+ * reading them, and what is omitted is not read at all.
  */
-function readDown(payloads: readonly Payload[]): string {
+function readInChunks(order: 'asc' | 'desc', payloads: readonly Payload[], bytesMax: number) {
   const lengths = ['error_message', ...payloads].map(
     (name) => `coalesce(octet_length(${name}), 0)`,
   );
@@ -128,10 +142,15 @@ function readDown(payloads: readonly Payload[]): string {
   return `
     select ${columns} from (
       select ${columns}, sum(${lengths.join(' + ')}) over (
-        order by seq desc rows between unbounded preceding and 1 preceding) as bytes_before
+        order by seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
       from traces where team_id = $1 and seq between $2 and $3) as page
-    where coalesce(bytes_before, 0) < ${limits.pageChunkBytesMax}
-    order by seq desc`;
+    where coalesce(bytes_before, 0) < ${bytesMax}
+    order by seq ${order}`;
+}
+
+/** Newest first. */
+function readDown(payloads: readonly Payload[]): string {
+  return readInChunks('desc', payloads, limits.pageChunkBytesMax);
 }
 
 const pages = {
@@ -146,7 +165,7 @@ export const ofOneTeam = { ...writing, ...reading, ...pages };
 // --- Of small tables that every node holds ---
 
 const selectKey = `
-  select k.id, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
+  select k.id, k.hash, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
     k.team_id, t.name as team_name, u.last_used_at_us
   from api_keys k join teams t on t.id = k.team_id left join key_uses u on u.key_id = k.id`;
 
@@ -159,6 +178,11 @@ export const ofSmallTables = {
   addKey: `
     insert into api_keys (id, team_id, hash, prefix, name, scope, created_at_us, expires_at_us)
     values ($1, $2, $3, $4, $5, $6, $7, $8)`,
+  takeKey: `
+    insert into api_keys (id, team_id, hash, prefix, name, scope, created_at_us, expires_at_us, revoked_at_us, replaced_by)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
+    on conflict (id) do update set expires_at_us = excluded.expires_at_us, revoked_at_us = excluded.revoked_at_us,
+      replaced_by = excluded.replaced_by`,
   replaceKey: `
     update api_keys set expires_at_us = $2, replaced_by = $3
     where id = $1 and revoked_at_us is null and replaced_by is null returning team_id`,

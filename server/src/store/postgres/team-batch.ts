@@ -3,10 +3,10 @@ import { RollupBatch } from '../../core/rollup.ts';
 import type { RollupDelta } from '../../core/rollup.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import { uuidV7 } from '../../core/uuid.ts';
+import type { PackedPayloads } from '../payload.ts';
 import type { ClockJump, Once, Replay, TraceWrite, WriteOutcome } from '../store.ts';
 import type { Values } from './connection.ts';
 import { TraceColumns } from './trace-columns.ts';
-import type { PackedPayloads } from './trace-columns.ts';
 
 /** A write with its payloads packed, one for each draft. */
 export interface PackedWrite {
@@ -66,7 +66,7 @@ export class TeamBatch {
 
   /** The parameters of `addRollups` after the team; nearly always once, since a batch is smaller than what can be added up at once. */
   sums(): Values[] {
-    return this.#sums.map((sums) => columnsOf(sums.deltas()));
+    return this.#sums.map((sums) => rollupColumns(sums.deltas()));
   }
 
   #addTraces({ drafts, timesUs }: TraceWrite, payloads: readonly PackedPayloads[]): TraceStamp[] {
@@ -112,7 +112,7 @@ function answerAgain({ bodyHash }: Once, earlier: KnownRequest): WriteOutcome {
   return { kind: 'replayed', firstSeq, count, rejected };
 }
 
-function columnsOf(deltas: readonly RollupDelta[]): Values {
+export function rollupColumns(deltas: readonly RollupDelta[]): Values {
   return [
     deltas.map(({ dimension }) => dimension),
     deltas.map(({ day }) => day),

@@ -85,14 +85,18 @@ async function commitAll(
   return { kind: 'failed', error: new Error(`the commit was answered with ${command}`) };
 }
 
-/** Waits until no other transaction of the team is under way. */
-async function lockTeam(client: pg.ClientBase, teamId: string): Promise<Counter> {
+/** Waits until no other transaction of the team is under way. Where the team has no traces yet, its sequence begins at `firstSeq`. */
+export async function lockTeam(
+  client: pg.ClientBase,
+  teamId: string,
+  firstSeq = 1,
+): Promise<Counter> {
   const found = (await run(client, ofOneTeam.lockCounter, [teamId])).rows[0];
   if (found) {
     return { lastSeq: numberOf(found['last_seq']), lastUs: numberOf(found['last_created_at_us']) };
   }
   // The team's first trace. Where another transaction is adding the row too, this waits for it.
-  await run(client, ofOneTeam.addCounter, [teamId]);
+  await run(client, ofOneTeam.addCounter, [teamId, firstSeq]);
   return lockTeam(client, teamId);
 }
 

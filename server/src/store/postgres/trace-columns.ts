@@ -1,31 +1,6 @@
-import type { TraceDraft } from '../../core/trace.ts';
-import { encodePayload, zstdBits } from '../payload.ts';
+import type { CountedTrace } from '../../core/rollup.ts';
+import type { PackedPayloads } from '../payload.ts';
 import type { Values } from './connection.ts';
-
-/** The payloads of a draft as they are stored. Packed before the transaction, so that no lock is held meanwhile. */
-export interface PackedPayloads {
-  zstdMask: number;
-  errorMessage: Uint8Array | null;
-  input: Uint8Array | null;
-  output: Uint8Array | null;
-}
-
-export function packPayloads({ errorMessage, input, output }: TraceDraft): PackedPayloads {
-  const packed = {
-    errorMessage: errorMessage === null ? null : encodePayload(errorMessage),
-    input: input === null ? null : encodePayload(input),
-    output: output === null ? null : encodePayload(output),
-  };
-  return {
-    zstdMask:
-      (packed.input?.isZstd ? zstdBits.input : 0) |
-      (packed.output?.isZstd ? zstdBits.output : 0) |
-      (packed.errorMessage?.isZstd ? zstdBits.errorMessage : 0),
-    errorMessage: packed.errorMessage?.bytes ?? null,
-    input: packed.input?.bytes ?? null,
-    output: packed.output?.bytes ?? null,
-  };
-}
 
 /** The traces of one batch as columns, which is how `unnest` takes them. */
 export class TraceColumns {
@@ -40,21 +15,21 @@ export class TraceColumns {
   add(
     seq: number,
     stamp: { id: string; createdAtUs: number },
-    draft: TraceDraft,
+    trace: CountedTrace,
     payloads: PackedPayloads,
   ): void {
     const values = [
       seq,
       stamp.id,
       stamp.createdAtUs,
-      draft.model,
-      draft.status === 'error',
-      draft.promptTokens,
-      draft.completionTokens,
-      draft.latencyMs,
-      draft.costUsd,
-      draft.featureName,
-      draft.userIdentifier,
+      trace.model,
+      trace.status === 'error',
+      trace.promptTokens,
+      trace.completionTokens,
+      trace.latencyMs,
+      trace.costUsd,
+      trace.featureName,
+      trace.userIdentifier,
       payloads.zstdMask,
       ...this.#place(payloads.errorMessage),
       ...this.#place(payloads.input),

@@ -4,12 +4,12 @@ import { draftBytes } from '../../core/trace.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, TraceWriter, WriteOutcome } from '../store.ts';
 import type { Pools } from './connection.ts';
 import { faultOf } from './postgres-errors.ts';
 import type { PackedWrite } from './team-batch.ts';
 import { attemptBatch, wasStored } from './team-transaction.ts';
-import { packPayloads } from './trace-columns.ts';
 
 export interface PostgresWriter extends TraceWriter {
   /** Throws where a write waits for too long. */
@@ -124,7 +124,7 @@ export function openWriter(
   }
 
   return {
-    append(writes, moreFollow = false) {
+    append(writes, moreFollow = false, tell = () => {}) {
       const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
       const outcomes: WriteOutcome[] = [];
       let left = writes.length;
@@ -133,6 +133,8 @@ export function openWriter(
       for (const [i, write] of writes.entries()) {
         const settle = (outcome: WriteOutcome): void => {
           outcomes[i] = outcome;
+          // Another team's transaction may still wait for its lock: that is no reason to keep this caller.
+          tell(i, outcome);
           left -= 1;
           if (left === 0) resolve(outcomes);
         };
@@ -195,6 +197,7 @@ function takeBatch(lane: Lane): Waiting[] {
   return lane.waiting.splice(0, isFull === -1 ? lane.waiting.length : isFull);
 }
 
+/** Before the transaction, so that no lock is held meanwhile. */
 function pack({ write }: Waiting): PackedWrite {
   return { write, payloads: write.drafts.map(packPayloads) };
 }

@@ -1,11 +1,9 @@
 import type { Dimension } from '../../core/rollup.ts';
-import { uuidText } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
 import type { Auditor } from '../store.ts';
 import { openReading } from './connection.ts';
 import { firstKeyOf, lastKeyOf, seqOfKey, teamOfKey } from './trace-key.ts';
-import { prepareTallies, tallyColumns, tallyFromRow } from './rows.ts';
-import type { Row } from './rows.ts';
+import { auditTraceFromRow, prepareTallies, tallyColumns, tallyFromRow } from './rows.ts';
 
 /** Shows the books on a connection of its own: its read transaction may last for minutes. */
 export function openAuditor(path: string): Auditor {
@@ -80,20 +78,4 @@ async function* inChunks<R, T>(rows: Iterable<R>, convert: (row: R) => T): Async
     }
   }
   if (chunk.length > 0) yield chunk;
-}
-
-function auditTraceFromRow(row: Row) {
-  return {
-    seq: row['seq'] as number,
-    id: uuidText(row['id'] as Uint8Array),
-    createdAtUs: row['created_at_us'] as number,
-    model: row['model'] as string,
-    status: row['is_error'] === 1 ? ('error' as const) : ('success' as const),
-    promptTokens: row['prompt_tokens'] as number | null,
-    completionTokens: row['completion_tokens'] as number | null,
-    latencyMs: row['latency_ms'] as number | null,
-    costUsd: row['cost_usd'] as number | null,
-    featureName: row['feature_name'] as string | null,
-    userIdentifier: row['user_identifier'] as string | null,
-  };
 }

@@ -5,10 +5,14 @@ import type { KeyDirectory, KeyRecord, NewKey, Team } from '../store.ts';
 import { inTransaction } from './connection.ts';
 import type { Row } from './rows.ts';
 
-const selectKey = `
-  select k.id, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
+export const selectKey = `
+  select k.id, k.hash, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
     t.id as team_id, t.name as team_name, u.last_used_at_us
   from api_keys k join teams t on t.no = k.team_no left join key_uses u on u.key_id = k.id`;
+
+export const noteKeyUse = `
+  insert into key_uses (key_id, last_used_at_us) values (?, ?)
+  on conflict do update set last_used_at_us = max(last_used_at_us, excluded.last_used_at_us)`;
 
 /** Teams and keys: small tables, read at sign-in and written by the command line. */
 export function openDirectory(db: DatabaseSync): Omit<KeyDirectory, 'noteKeyUse'> {
@@ -107,7 +111,7 @@ function teamFromRow(row: Row): Team {
   };
 }
 
-function keyFromRow(row: Row): KeyRecord {
+export function keyFromRow(row: Row): KeyRecord {
   return {
     id: row['id'] as string,
     teamId: row['team_id'] as string,

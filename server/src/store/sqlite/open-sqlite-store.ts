@@ -6,6 +6,7 @@ import { openAuditor } from './auditor.ts';
 import { openReading, openWriting } from './connection.ts';
 import { openDirectory } from './directory.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
+import { openMover } from './mover.ts';
 import { openReader } from './reader.ts';
 import { holdServerLock } from './server-lock.ts';
 import { translateFaults } from './sqlite-errors.ts';
@@ -41,6 +42,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       ...translateFaults(openReader(reading)),
       ...translateFaults(openDirectory(db)),
       ...translateFaults(openAuditor(path)),
+      ...translateFaults(openMover(db, path, (release) => void closers.push(release))),
     };
 
     // Last of all, so that nothing can fail any more while its thread runs.

@@ -3,6 +3,7 @@ import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidText } from '../../core/uuid.ts';
 import { decodePayload, zstdBits } from '../payload.ts';
+import type { AuditTrace } from '../store.ts';
 
 /** SQLite's rows as our own types. The casts here are what `strict` tables promise; they stand nowhere else. */
 export type Row = Record<string, SQLOutputValue>;
@@ -32,6 +33,22 @@ export function traceFromRow(row: Row, teamId: string): Trace {
 
 function payload(bytes: SQLOutputValue | undefined, isZstd: boolean): string | null {
   return bytes instanceof Uint8Array ? decodePayload({ bytes, isZstd }) : null;
+}
+
+export function auditTraceFromRow(row: Row): AuditTrace {
+  return {
+    seq: row['seq'] as number,
+    id: uuidText(row['id'] as Uint8Array),
+    createdAtUs: row['created_at_us'] as number,
+    model: row['model'] as string,
+    status: row['is_error'] === 1 ? 'error' : 'success',
+    promptTokens: row['prompt_tokens'] as number | null,
+    completionTokens: row['completion_tokens'] as number | null,
+    latencyMs: row['latency_ms'] as number | null,
+    costUsd: row['cost_usd'] as number | null,
+    featureName: row['feature_name'] as string | null,
+    userIdentifier: row['user_identifier'] as string | null,
+  };
 }
 
 export const tallyColumns = `calls, errors, latency_sum, latency_count, prompt_tokens, completion_tokens,

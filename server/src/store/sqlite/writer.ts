@@ -2,17 +2,18 @@ import type { DatabaseSync } from 'node:sqlite';
 import { nextCreatedAt } from '../../core/clock.ts';
 import type { Clock } from '../../core/clock.ts';
 import { RollupBatch } from '../../core/rollup.ts';
-import type { RollupDelta } from '../../core/rollup.ts';
-import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
+import type { TraceStamp } from '../../core/trace.ts';
 import { uuidText, uuidV7Bytes } from '../../core/uuid.ts';
 import { messageOf } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
-import { encodePayload, zstdBits } from '../payload.ts';
+import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
+import { openBooks } from './books.ts';
+import type { TeamCounter } from './books.ts';
 import { rollBack } from './connection.ts';
+import { noteKeyUse } from './directory.ts';
 import { openOnceLedger } from './once-ledger.ts';
 import { faultOf } from './sqlite-errors.ts';
-import { keyOf } from './trace-key.ts';
 
 export interface KeyUse {
   keyId: string;
@@ -35,7 +36,8 @@ export interface Writer {
 }
 
 export function openWriter(db: DatabaseSync, clock: Clock): Writer {
-  const statements = prepareAll(db);
+  const books = openBooks(db);
+  const noteUse = db.prepare(noteKeyUse);
   const requests = openOnceLedger(db);
   let brokenBy: string | null = null;
   let taken: TraceWrite[] = [];
@@ -97,7 +99,7 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
 
   function finish({ ledgers, outcomes }: OpenBatch, keyUses: readonly KeyUse[]): Commit {
     for (const ledger of ledgers.values()) closeLedger(ledger);
-    for (const { keyId, atUs } of keyUses) statements.noteKeyUse.run(keyId, atUs);
+    for (const { keyId, atUs } of keyUses) noteUse.run(keyId, atUs);
     db.exec('commit');
     const clockJumps = [...ledgers.values()].flatMap(({ jump }) => jump ?? []);
     return { outcomes, clockJumps, brokenBy };
@@ -131,16 +133,7 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
   }
 
   function openLedger(teamId: string): TeamLedger {
-    const row = statements.readCounter.get(teamId);
-    if (!row) throw new Error(`there is no team ${teamId}`);
-    return {
-      teamId,
-      teamNo: row['no'] as number,
-      lastSeq: row['last_seq'] as number,
-      lastUs: row['last_created_at_us'] as number,
-      rollups: new RollupBatch(),
-      jump: null,
-    };
+    return { teamId, ...books.counter(teamId), rollups: new RollupBatch(), jump: null };
   }
 
   function insertAll(ledger: TeamLedger, write: TraceWrite, wallUs: number): TraceStamp[] {
@@ -157,69 +150,22 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       const id = uuidV7Bytes(createdAtUs);
       ledger.lastUs = createdAtUs;
       ledger.lastSeq += 1;
-      insertTrace(ledger, draft, id, createdAtUs);
+      const { teamNo, lastSeq } = ledger;
+      books.addTrace(teamNo, lastSeq, id, createdAtUs, draft, packPayloads(draft));
       if (ledger.rollups.isFull) writeRollups(ledger);
       ledger.rollups.add(draft, createdAtUs);
       return { id: uuidText(id), createdAtUs };
     });
   }
 
-  function insertTrace(
-    ledger: TeamLedger,
-    draft: TraceDraft,
-    id: Buffer,
-    createdAtUs: number,
-  ): void {
-    const input = draft.input === null ? null : encodePayload(draft.input);
-    const output = draft.output === null ? null : encodePayload(draft.output);
-    const error = draft.errorMessage === null ? null : encodePayload(draft.errorMessage);
-    statements.insertTrace.run(
-      ledger.teamNo,
-      ledger.lastSeq,
-      id,
-      createdAtUs,
-      draft.model,
-      draft.status === 'error' ? 1 : 0,
-      draft.promptTokens,
-      draft.completionTokens,
-      draft.latencyMs,
-      draft.costUsd,
-      draft.featureName,
-      draft.userIdentifier,
-      (input?.isZstd ? zstdBits.input : 0) |
-        (output?.isZstd ? zstdBits.output : 0) |
-        (error?.isZstd ? zstdBits.errorMessage : 0),
-      error?.bytes ?? null,
-      input?.bytes ?? null,
-      output?.bytes ?? null,
-    );
-  }
-
   function closeLedger(ledger: TeamLedger): void {
-    statements.writeCounter.run(ledger.teamNo, ledger.lastSeq, ledger.lastUs);
+    books.moveCounter(ledger);
     writeRollups(ledger);
   }
 
   function writeRollups(ledger: TeamLedger): void {
-    for (const delta of ledger.rollups.deltas()) addRollup(ledger.teamNo, delta);
+    books.addRollups(ledger.teamNo, ledger.rollups);
     ledger.rollups = new RollupBatch();
-  }
-
-  function addRollup(teamNo: number, delta: RollupDelta): void {
-    statements.addRollup.run(
-      teamNo,
-      delta.dimension,
-      delta.day,
-      delta.key,
-      delta.calls,
-      delta.errors,
-      delta.latencySum,
-      delta.latencyCount,
-      delta.promptTokens,
-      delta.completionTokens,
-      delta.costMicros,
-      delta.costPicos,
-    );
   }
 
   return { take, commit };
@@ -234,45 +180,8 @@ interface OpenBatch {
 }
 
 /** One team's place in a transaction: where its sequence stands, and what its traces add up to. */
-interface TeamLedger {
+interface TeamLedger extends TeamCounter {
   teamId: string;
-  teamNo: number;
-  lastSeq: number;
-  lastUs: number;
   rollups: RollupBatch;
   jump: ClockJump | null;
-}
-
-function prepareAll(db: DatabaseSync) {
-  const statements = {
-    readCounter: db.prepare(`
-      select t.no, coalesce(c.last_seq, 0) as last_seq, coalesce(c.last_created_at_us, 0) as last_created_at_us
-      from teams t left join team_counters c on c.team_no = t.no where t.id = ?`),
-    writeCounter: db.prepare(`
-      insert into team_counters (team_no, first_seq, last_seq, last_created_at_us) values (?, 1, ?, ?)
-      on conflict do update set last_seq = excluded.last_seq, last_created_at_us = excluded.last_created_at_us`),
-    insertTrace: db.prepare(`
-      insert into traces (key, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
-        cost_usd, feature_name, user_identifier, zstd_mask, error_message, input, output)
-      values (${keyOf}, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`),
-    addRollup: db.prepare(`
-      insert into rollups (team_no, dimension, day, key, calls, errors, latency_sum, latency_count,
-        prompt_tokens, completion_tokens, cost_micros, cost_picos)
-      values (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-      on conflict do update set
-        calls = calls + excluded.calls,
-        errors = errors + excluded.errors,
-        latency_sum = latency_sum + excluded.latency_sum,
-        latency_count = latency_count + excluded.latency_count,
-        prompt_tokens = prompt_tokens + excluded.prompt_tokens,
-        completion_tokens = completion_tokens + excluded.completion_tokens,
-        cost_micros = cost_micros + excluded.cost_micros,
-        cost_picos = cost_picos + excluded.cost_picos`),
-    noteKeyUse: db.prepare(`
-      insert into key_uses (key_id, last_used_at_us) values (?, ?)
-      on conflict do update set last_used_at_us = max(last_used_at_us, excluded.last_used_at_us)`),
-  };
-  // It reports the key of the new row, which may pass 2^53.
-  statements.insertTrace.setReadBigInts(true);
-  return statements;
 }

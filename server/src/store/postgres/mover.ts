@@ -1,0 +1,147 @@
+import { RollupBatch } from '../../core/rollup.ts';
+import { limits } from '../../limits.ts';
+import { nameIsTaken } from '../mover.ts';
+import type { MovedKey, MovedRequest, Mover, PackedTrace } from '../mover.ts';
+import { ask, inTransaction, run, serverName } from './connection.ts';
+import type { Pools, Row } from './connection.ts';
+import { keyFromRow } from './directory.ts';
+import { stateOf } from './postgres-errors.ts';
+import { auditTraceFromRow, numberOf } from './rows.ts';
+import { ofOneTeam, ofSmallTables } from './statements.ts';
+import { rollupColumns } from './team-batch.ts';
+import { lockTeam } from './team-transaction.ts';
+import { TraceColumns } from './trace-columns.ts';
+
+const uniqueViolation = '23505';
+
+export function openMover({ reading, writing, begin }: Pools): Mover {
+  return {
+    async claim() {
+      const rows = await ask(reading, readServers, [serverName]);
+      const connections = numberOf(rows[0]?.['connections']);
+      return connections === 0 ? null : `servers with ${connections} connections`;
+    },
+
+    async place(teamId) {
+      const [row] = await ask(reading, ofOneTeam.readCounter, [teamId]);
+      return {
+        firstSeq: numberOf(row?.['first_seq'] ?? 1),
+        lastSeq: numberOf(row?.['last_seq'] ?? 0),
+      };
+    },
+
+    async packedTraces(teamId, fromSeq) {
+      const toSeq = fromSeq + limits.moveRowsMax - 1;
+      const rows = await ask(reading, ofOneTeam.readPacked, [teamId, fromSeq, toSeq]);
+      return rows.map(packedFromRow);
+    },
+
+    async knownRequests(teamId, nowUs) {
+      const rows = await ask(reading, ofOneTeam.readRequests, [teamId, nowUs]);
+      return rows.map(requestFromRow);
+    },
+
+    async keysWithHashes() {
+      const rows = await ask(reading, ofSmallTables.readKeys, []);
+      return rows.map((row) => ({ ...keyFromRow(row), hash: row['hash'] as string }));
+    },
+
+    async takeTeam({ id, name, createdAtUs }) {
+      const [found] = await ask(reading, ofSmallTables.readTeamById, [id]);
+      if (found) return;
+      await inTransaction(writing, begin, async (client) => {
+        const { rowCount } = await run(client, ofSmallTables.addTeam, [id, name, createdAtUs]);
+        if (rowCount !== 1) throw nameIsTaken(name);
+      }).catch((error: unknown) => {
+        // Somebody else has just added the same one.
+        if (stateOf(error) !== uniqueViolation) throw error;
+      });
+    },
+
+    async takeTraces(teamId, traces) {
+      const [first, last] = [traces[0], traces.at(-1)];
+      if (!first || !last) return { kind: 'taken' };
+      return inTransaction(writing, begin, async (client) => {
+        const { lastSeq } = await lockTeam(client, teamId, first.seq);
+        if (first.seq !== lastSeq + 1) return { kind: 'elsewhere', lastSeq };
+        const columns = new TraceColumns();
+        const rollups = new RollupBatch();
+        for (const trace of traces) {
+          columns.add(trace.seq, trace, trace, trace);
+          rollups.add(trace, trace.createdAtUs);
+        }
+        await run(client, ofOneTeam.insertTraces, [teamId, ...columns.values()]);
+        await run(client, ofOneTeam.addRollups, [teamId, ...rollupColumns(rollups.deltas())]);
+        await run(client, ofOneTeam.moveCounter, [teamId, last.seq, last.createdAtUs]);
+        return { kind: 'taken' };
+      });
+    },
+
+    async takeRequests(teamId, requests) {
+      if (requests.length === 0) return;
+      await inTransaction(writing, begin, (client) =>
+        run(client, ofOneTeam.takeRequests, [
+          teamId,
+          requests.map(({ keyHash }) => keyHash),
+          requests.map(({ bodyHash }) => bodyHash),
+          requests.map(({ firstSeq }) => firstSeq),
+          requests.map(({ count }) => count),
+          requests.map(({ rejected }) => rejected),
+          requests.map(({ expiresAtUs }) => expiresAtUs),
+        ]),
+      );
+    },
+
+    async takeKeys(keys) {
+      await inTransaction(writing, begin, async (client) => {
+        for (const key of keys) await run(client, ofSmallTables.takeKey, keyValues(key));
+        const used = keys.filter(({ lastUsedAtUs }) => lastUsedAtUs !== null);
+        await run(client, ofSmallTables.noteKeyUses, [
+          used.map(({ id }) => id),
+          used.map(({ lastUsedAtUs }) => lastUsedAtUs),
+        ]);
+      });
+    },
+  };
+}
+
+/** Servers keep at least one connection; tools have another name. */
+const readServers = `
+  select count(*) as connections from pg_stat_activity
+  where datname = current_database() and application_name = $1`;
+
+function keyValues(key: MovedKey): unknown[] {
+  return [
+    key.id,
+    key.teamId,
+    key.hash,
+    key.prefix,
+    key.name,
+    key.scope,
+    key.createdAtUs,
+    key.expiresAtUs,
+    key.revokedAtUs,
+    key.replacedBy,
+  ];
+}
+
+function packedFromRow(row: Row): PackedTrace {
+  return {
+    ...auditTraceFromRow(row),
+    zstdMask: row['zstd_mask'] as number,
+    errorMessage: row['error_message'] as Uint8Array | null,
+    input: row['input'] as Uint8Array | null,
+    output: row['output'] as Uint8Array | null,
+  };
+}
+
+function requestFromRow(row: Row): MovedRequest {
+  return {
+    keyHash: row['key_hash'] as string,
+    bodyHash: row['body_hash'] as string,
+    rejected: row['rejected'] as string | null,
+    firstSeq: numberOf(row['first_seq']),
+    count: row['count'] as number,
+    expiresAtUs: numberOf(row['expires_at_us']),
+  };
+}

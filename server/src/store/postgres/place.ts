@@ -1,0 +1,37 @@
+import pg from 'pg';
+import { OperatorError } from '../../errors.ts';
+import { stateOf, wordsOf } from './postgres-errors.ts';
+
+/** Where a database is, for people. */
+export interface Place {
+  /** The server and database, without the password. */
+  name: string;
+  user: string;
+  host: string;
+  port: number;
+  database: string;
+}
+
+export function placeOf(url: string): Place {
+  // It does not connect by being made. The driver knows all that may stand in a URL and in its place.
+  const { user = '', host, port, database = '' } = new pg.Client({ connectionString: url });
+  return { name: `PostgreSQL at ${host}:${port}/${database}`, user, host, port, database };
+}
+
+/** Why a database could not be opened, in a sentence that an operator can act on. */
+export function explainOpening(
+  error: unknown,
+  { name, user, host, port, database }: Place,
+): OperatorError {
+  const state = stateOf(error) || stateOf(error instanceof Error ? error.cause : null);
+  const words = wordsOf(error);
+  const sentence =
+    state === '28P01'
+      ? `PostgreSQL at ${host}:${port} refused the password of user "${user}".`
+      : state === '3D000'
+        ? `There is no database "${database}" on PostgreSQL at ${host}:${port}. Create it first.`
+        : state === ''
+          ? `Cannot reach ${name}: ${words}.`
+          : `Cannot open ${name}: ${words}.`;
+  return new OperatorError(sentence, { cause: error });
+}
