@@ -69,6 +69,8 @@ export const limits = Object.freeze({
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,
   postgresIdleMsMax: 30_000,
+  // Nobody waits at a request for what looks at all traces of all teams.
+  postgresAuditMsMax: 3_600_000,
   // A transaction that lost its connection or a race is tried again; a commit in doubt is looked for.
   postgresAttemptsMax: 4,
   postgresRetryMsMax: 5_000,

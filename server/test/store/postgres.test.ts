@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
+import pg from 'pg';
 import { draftTrace } from '../../src/core/trace.ts';
 import { Failure, OperatorError } from '../../src/errors.ts';
+import { openGroupCommit } from '../../src/ingest/group-commit.ts';
 import { unfitBecause } from '../../src/store/postgres/check-server.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import type { Store, TraceWrite } from '../../src/store/store.ts';
@@ -202,6 +204,32 @@ test('of the same request at several servers at once exactly one is stored', asy
     assert.deepEqual(report, { traces: 32, differences: [] });
   } finally {
     await Promise.all(stores.map((store) => store.close()));
+  }
+});
+
+test('a team whose lock another holds does not keep other teams waiting', async () => {
+  const url = await postgres.createDatabase();
+  const store = await open(url);
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  try {
+    const [held, free] = [
+      (await store.ensureTeam('held', 1)).team.id,
+      (await store.ensureTeam('free', 1)).team.id,
+    ];
+    await store.append([write(held, 'm'), write(free, 'm')]);
+    await other.query('begin');
+    await other.query('select 1 from team_counters where team_id = $1 for update', [held]);
+    const commits = openGroupCommit(store);
+    let isHeldDone = false;
+    const waiting = commits.append(held, write(held, 'm').drafts).then(() => (isHeldDone = true));
+    await commits.append(free, write(free, 'm').drafts);
+    assert.equal(isHeldDone, false);
+    await other.query('rollback');
+    await waiting;
+  } finally {
+    await other.end();
+    await store.close();
   }
 });
 

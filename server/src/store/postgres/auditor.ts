@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Dimension, RollupKey, Tally } from '../../core/rollup.ts';
+import { limits } from '../../limits.ts';
 import type { AuditTrace, Auditor } from '../store.ts';
 import { abandon, ask, connect, run } from './connection.ts';
 import type { Pools } from './connection.ts';
@@ -44,7 +45,8 @@ export function openAuditor({ reading }: Pools): Auditor {
       const [damage] = await ask(reading, readDamage, []);
       const failures = numberOf(damage?.['failures'] ?? 0);
       if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
-      for (const row of await ask(reading, overAllTeams.findOrphans, []))
+      const orphans = await ask(reading, overAllTeams.findOrphans, [], limits.postgresAuditMsMax);
+      for (const row of orphans)
         problems.push(`rows of a team that does not exist: ${String(row['team_id'])}`);
       return problems;
     },

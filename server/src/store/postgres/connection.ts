@@ -40,7 +40,6 @@ function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
     max,
     connectionTimeoutMillis: limits.postgresConnectMsMax,
     idleTimeoutMillis: limits.postgresIdleMsMax,
-    query_timeout: limits.postgresAnswerMsMax,
     keepAlive: true,
   });
   // A connection that breaks while nobody uses it is replaced by the pool; one that is in use tells by its next answer.
@@ -77,9 +76,11 @@ export async function run(
   client: pg.ClientBase,
   text: string,
   values: Values = [],
+  answerMsMax: number = limits.postgresAnswerMsMax,
 ): Promise<pg.QueryResult<Row>> {
   try {
-    return await client.query<Row>(text, values as unknown[]);
+    const query = { text, values: values as unknown[], query_timeout: answerMsMax };
+    return await client.query<Row>(query);
   } catch (error) {
     throw sortError(error);
   }
@@ -100,10 +101,15 @@ export async function abandon(client: pg.PoolClient, error: unknown): Promise<vo
 }
 
 /** One statement that only reads. A connection that turns out to be dead is no reason to fail: it is asked again on another. */
-export async function ask(pool: pg.Pool, text: string, values: Values): Promise<Row[]> {
+export async function ask(
+  pool: pg.Pool,
+  text: string,
+  values: Values,
+  answerMsMax?: number,
+): Promise<Row[]> {
   try {
-    return await askOnce(pool, text, values).catch((error: unknown) => {
-      if (error instanceof ConnectionLost) return askOnce(pool, text, values);
+    return await askOnce(pool, text, values, answerMsMax).catch((error: unknown) => {
+      if (error instanceof ConnectionLost) return askOnce(pool, text, values, answerMsMax);
       throw error;
     });
   } catch (error) {
@@ -111,10 +117,15 @@ export async function ask(pool: pg.Pool, text: string, values: Values): Promise<
   }
 }
 
-async function askOnce(pool: pg.Pool, text: string, values: Values): Promise<Row[]> {
+async function askOnce(
+  pool: pg.Pool,
+  text: string,
+  values: Values,
+  answerMsMax?: number,
+): Promise<Row[]> {
   const client = await connect(pool);
   try {
-    const { rows } = await run(client, text, values);
+    const { rows } = await run(client, text, values, answerMsMax);
     client.release();
     return rows;
   } catch (error) {

@@ -62,7 +62,7 @@ async function distribute(
     const isNew = (await layoutOf(client, table)).kind !== 'reference';
     if (isNew) {
       onTable(table);
-      await run(client, 'select create_reference_table($1)', [table]);
+      await run(client, 'select create_reference_table($1)', [table], unhurriedMs);
     }
     tables.push({ table, kind: 'on every node', isNew });
   }
@@ -72,11 +72,8 @@ async function distribute(
     if (isNew) {
       onTable(table);
       const besides = table === first ? 'none' : first;
-      await run(client, 'select create_distributed_table($1, $2, colocate_with => $3)', [
-        table,
-        teamColumn,
-        besides,
-      ]);
+      const values = [table, teamColumn, besides];
+      await run(client, spreadByTeam, values, unhurriedMs);
     }
     tables.push({ table, kind: 'by team', isNew });
   }
@@ -84,6 +81,9 @@ async function distribute(
 }
 
 const lockSeconds = 10;
+const spreadByTeam = 'select create_distributed_table($1, $2, colocate_with => $3)';
+/** It moves all that a table holds. */
+const unhurriedMs = 2 ** 31 - 1;
 
 async function refuseWithoutCitus(client: pg.Client, where: string): Promise<void> {
   const { rowCount } = await run(client, "select 1 from pg_extension where extname = 'citus'");
