@@ -121,6 +121,12 @@ const table = {
     say: 'The store does not answer.',
     retryAfterS: 5,
   },
+  outcome_unknown: {
+    status: 503,
+    title: 'Outcome unknown',
+    say: 'The store broke off while it wrote, so it is not known whether this was stored. Send it again with the same Idempotency-Key.',
+    retryAfterS: 5,
+  },
   disk_full: {
     status: 507,
     title: 'Disk full',

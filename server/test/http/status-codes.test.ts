@@ -248,6 +248,7 @@ const refusals: Record<ErrorCode, Rows> = {
     'a write while the store is away': () => broken(refusing('store_unavailable')),
     'readiness while the store is away': () => broken({ ping: breaks }, '/readyz'),
   },
+  outcome_unknown: { 'a write that was cut off': () => broken(refusing('outcome_unknown')) },
   disk_full: { 'a write to a full disk': () => broken(refusing('disk_full')) },
   internal: {
     'a write that breaks': () => broken({ append: breaks }),

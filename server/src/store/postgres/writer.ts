@@ -101,7 +101,7 @@ export function openWriter(
         if (isThere) return finish(attempt.batch);
         if (isThere === null) {
           const unknown = `${reason}; it is not known whether the commit came about`;
-          return refuseAll(writes.length, 'store_unavailable', unknown);
+          return refuseAll(writes.length, 'outcome_unknown', unknown);
         }
       }
       const { code, isOfStore, isWorthRetry } = faultOf(attempt.error);

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import type { ClockSource } from '../../core/clock.ts';
 import { Failure, messageOf } from '../../errors.ts';
+import type { ErrorCode } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
 import { packWrites, unpackOutcomes } from './writer-messages.ts';
@@ -60,7 +61,10 @@ export async function startWriter(
   worker.on('exit', () => {
     endedBy ??= 'the writer has stopped';
     ready.reject(new Error(endedBy));
-    for (const { writes, settle } of waiting.values()) settle(refuseAll(writes, endedBy));
+    // Nobody can tell whether the commit that was under way came about.
+    for (const { writes, settle } of waiting.values()) {
+      settle(refuseAll(writes, 'outcome_unknown', endedBy));
+    }
     waiting.clear();
     ended.resolve();
   });
@@ -79,7 +83,9 @@ export async function startWriter(
 
   return {
     append(writes, moreFollow = false) {
-      if (endedBy !== null) return Promise.resolve(refuseAll(writes, endedBy));
+      if (endedBy !== null) {
+        return Promise.resolve(refuseAll(writes, 'store_unavailable', endedBy));
+      }
       const ticket = nextTicket++;
       const packed = packWrites(writes);
       const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
@@ -101,6 +107,6 @@ export async function startWriter(
   };
 }
 
-function refuseAll(writes: readonly TraceWrite[], reason: string): WriteOutcome[] {
-  return writes.map(() => ({ kind: 'refused', code: 'store_unavailable', reason }));
+function refuseAll(writes: readonly TraceWrite[], code: ErrorCode, reason: string): WriteOutcome[] {
+  return writes.map(() => ({ kind: 'refused', code, reason }));
 }
