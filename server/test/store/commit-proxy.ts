@@ -9,7 +9,9 @@ export type Mishap =
   /** It arrives, and the answer does not. */
   | 'answerLost'
   /** It arrives some time after the caller has seen the connection break. */
-  | 'late';
+  | 'late'
+  /** It is stored, and answered with an error: what a coordinator does that misses the answer of a node. */
+  | 'denied';
 
 /** Stands between a store and PostgreSQL, and breaks the connection of a commit where a test asks for it. */
 export interface CommitProxy {
@@ -28,6 +30,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
   const server = createServer((caller) => {
     const postgres = connect(postgresPort, '127.0.0.1');
     let isAnswerLost = false;
+    let denial: Denial | null = null;
     for (const [socket, other] of [
       [caller, postgres],
       [postgres, caller],
@@ -53,11 +56,12 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
         return;
       }
       if (mishap === 'answerLost') isAnswerLost = true;
+      if (mishap === 'denied') denial = denyCommit();
       postgres.write(data);
     });
-    postgres.on('data', (data) => {
+    postgres.on('data', (data: Buffer) => {
       if (isAnswerLost) caller.destroy();
-      else caller.write(data);
+      else caller.write(denial ? denial(data) : data);
     });
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -70,3 +74,29 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
     },
   };
 }
+
+type Denial = (data: Buffer) => Buffer;
+
+/** In what PostgreSQL answers, puts an error in the place of the next COMMIT. */
+function denyCommit(): Denial {
+  let isDone = false;
+  let rest = Buffer.alloc(0);
+  return (data) => {
+    rest = Buffer.concat([rest, data]);
+    const whole: Buffer[] = [];
+    // A message is a letter, the length of what follows, and that.
+    for (let length; rest.length >= 5; rest = rest.subarray(length)) {
+      length = 1 + rest.readInt32BE(1);
+      if (rest.length < length) break;
+      const message = rest.subarray(0, length);
+      const isCommit = !isDone && message.toString('latin1', 5) === 'COMMIT\0';
+      whole.push(isCommit ? error : message);
+      isDone ||= isCommit;
+    }
+    return Buffer.concat(whole);
+  };
+}
+
+const fields = Buffer.from('SERROR\0VERROR\0CXX000\0Mcould not commit on a node\0\0');
+const error = Buffer.concat([Buffer.from('E'), Buffer.alloc(4), fields]);
+error.writeInt32BE(4 + fields.length, 1);

@@ -267,6 +267,8 @@ test('a commit that is lost on its way, or whose answer is, is stored exactly on
       ['late'],
       ['lost', 'late'],
       ['lost', 'lost', 'answerLost'],
+      ['denied'],
+      ['lost', 'denied'],
     ];
     for (const [i, plan] of mishaps.entries()) {
       // The first trace of a team adds its counter in the same transaction.

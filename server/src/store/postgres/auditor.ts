@@ -42,7 +42,12 @@ export function openAuditor({ reading }: Pools): Auditor {
     async checkStorage() {
       const problems: string[] = [];
       // PostgreSQL notes here every page that it has found damaged, where the database has checksums.
-      const [damage] = await ask(reading, readDamage, []);
+      const [cluster] = await ask(reading, readCluster, []);
+      const [damage] = await ask(
+        reading,
+        cluster?.['is_cluster'] === true ? readDamageOfNodes : readDamage,
+        [],
+      );
       const failures = numberOf(damage?.['failures'] ?? 0);
       if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
       const orphans = await ask(reading, overAllTeams.findOrphans, [], limits.postgresAuditMsMax);
@@ -56,6 +61,11 @@ export function openAuditor({ reading }: Pools): Auditor {
 const readDamage = `
   select coalesce(sum(checksum_failures), 0) as failures from pg_stat_database
   where datname = current_database()`;
+
+const readCluster = `select to_regproc('run_command_on_all_nodes') is not null as is_cluster`;
+
+const readDamageOfNodes = `
+  select sum(result::numeric) as failures from run_command_on_all_nodes($$${readDamage}$$)`;
 
 async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<AuditTrace[]> {
   for (let seq: number | undefined = -1; seq !== undefined;) {

@@ -56,6 +56,8 @@ function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
 export function beginWriting(synchronousCommit: string): string {
   return (
     'begin isolation level read committed; ' +
+    // On a cluster the rest counts at the nodes too. Elsewhere the name means nothing and does no harm.
+    "set local citus.propagate_set_commands = 'local'; " +
     `set local synchronous_commit = ${synchronousCommit}; ` +
     `set local lock_timeout = ${limits.postgresLockMsMax}; ` +
     `set local statement_timeout = ${limits.postgresAnswerMsMax}; ` +

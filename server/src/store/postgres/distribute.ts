@@ -21,8 +21,14 @@ export interface DistributeReport {
   tables: TableReport[];
 }
 
+const connectMsMax = 10_000;
+const lockSecondsMax = 10;
+/** It moves all that a table holds. */
+const unhurriedMs = 2 ** 31 - 1;
+
 /**
- * Spreads the tables over the nodes of a Citus cluster, with what they hold. Safe to run again: what is as it should be is left alone.
+ * Spreads the tables over the nodes of a Citus cluster, with what they hold, all in one transaction. Safe to run again: what is as it
+ * should be is left alone.
  */
 export async function distributePostgres(
   url: string,
@@ -32,14 +38,19 @@ export async function distributePostgres(
   const client = new pg.Client({
     connectionString: url,
     application_name: 'tracetally distribute',
-    connectionTimeoutMillis: 10_000,
+    connectionTimeoutMillis: connectMsMax,
   });
   client.on('error', () => {});
   try {
     await client.connect();
     await checkServer(client, place.name);
+    await refuseWithoutCitus(client, place.name);
+    await refuseUnsafeNodes(client);
     await migrate(client, place.name, false);
-    return await distribute(client, place, onTable);
+    await run(client, 'begin isolation level read committed');
+    const tables = await distribute(client, onTable);
+    await run(client, 'commit', [], unhurriedMs);
+    return { ...(await countPlaces(client)), tables };
   } catch (error) {
     throw explain(error, place);
   } finally {
@@ -49,41 +60,44 @@ export async function distributePostgres(
 
 async function distribute(
   client: pg.Client,
-  { name }: Place,
   onTable: (table: string) => void,
-): Promise<DistributeReport> {
-  await refuseWithoutCitus(client, name);
-  // Servers that migrate and other calls of this command wait, and writers of the tables are not waited for without end.
-  await run(client, `set lock_timeout = '${lockSeconds}s'`);
-  await run(client, 'select pg_advisory_lock($1)', [migrationLock]);
-  await checkNodes(client);
-  const tables: TableReport[] = [];
+): Promise<TableReport[]> {
+  await run(client, `set local lock_timeout = '${lockSecondsMax}s'`);
+  // Servers that migrate, and other calls of this command, wait.
+  await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock]);
+  const [first, ...others] = tablesByTeam;
+  const before = await readLayouts(client);
+  const missing = [...tablesOnEveryNode, ...tablesByTeam].filter((table) => !before.has(table));
+  if (missing.length > 0) {
+    // All at once and before all else, so that nobody is caught halfway.
+    await run(client, `lock table ${missing.join(', ')} in access exclusive mode`);
+  }
+  const reports: TableReport[] = [];
   for (const table of tablesOnEveryNode) {
-    const isNew = (await layoutOf(client, table)).kind !== 'reference';
+    const isNew = missing.includes(table);
     if (isNew) {
       onTable(table);
       await run(client, 'select create_reference_table($1)', [table], unhurriedMs);
     }
-    tables.push({ table, kind: 'on every node', isNew });
+    reports.push({ table, kind: 'on every node', isNew });
   }
-  const [first, ...others] = tablesByTeam;
   for (const table of [first, ...others]) {
-    const isNew = (await layoutOf(client, table)).kind !== 'distributed';
+    const isNew = missing.includes(table);
     if (isNew) {
       onTable(table);
-      const besides = table === first ? 'none' : first;
-      const values = [table, teamColumn, besides];
-      await run(client, spreadByTeam, values, unhurriedMs);
+      const beside = table === first ? 'none' : first;
+      await run(client, createByTeam, [table, teamColumn, beside], unhurriedMs);
     }
-    tables.push({ table, kind: 'by team', isNew });
+    reports.push({ table, kind: 'by team', isNew });
   }
-  return { ...(await checkLayout(client)), tables };
+  // What was moved is still on the coordinator's disk, prompts and all.
+  for (const table of missing) await run(client, dropLeftovers, [table], unhurriedMs);
+  refuseWrongLayout(await readLayouts(client));
+  return reports;
 }
 
-const lockSeconds = 10;
-const spreadByTeam = 'select create_distributed_table($1, $2, colocate_with => $3)';
-/** It moves all that a table holds. */
-const unhurriedMs = 2 ** 31 - 1;
+const createByTeam = 'select create_distributed_table($1, $2, colocate_with => $3)';
+const dropLeftovers = 'select truncate_local_data_after_distributing_table($1::regclass)';
 
 async function refuseWithoutCitus(client: pg.Client, where: string): Promise<void> {
   const { rowCount } = await run(client, "select 1 from pg_extension where extname = 'citus'");
@@ -97,7 +111,7 @@ async function refuseWithoutCitus(client: pg.Client, where: string): Promise<voi
 }
 
 /** What a node acknowledges must be on its disk too. */
-async function checkNodes(client: pg.Client): Promise<void> {
+async function refuseUnsafeNodes(client: pg.Client): Promise<void> {
   const { rows } = await run(client, readFsync);
   for (const { nodeid, success, result } of rows) {
     const node = `Node ${String(nodeid)} of the cluster`;
@@ -113,46 +127,63 @@ async function checkNodes(client: pg.Client): Promise<void> {
 const readFsync = "select nodeid, success, result from run_command_on_all_nodes('show fsync')";
 
 interface Layout {
-  kind: 'local' | 'reference' | 'distributed';
+  kind: 'reference' | 'distributed';
   column: string | null;
-  colocation: string | null;
+  colocation: string;
 }
 
+// A local table that a foreign key ties to a reference table is known too, as 'n' and 's': it is still to be made right.
 const readLayout = `
-  select partmethod, repmodel, colocationid::text as colocation,
+  select logicalrelid::regclass::text as table, partmethod = 'h' as is_distributed, colocationid::text as colocation,
     case when partkey is not null then column_to_column_name(logicalrelid, partkey) end as column
-  from pg_dist_partition where logicalrelid = to_regclass($1)`;
+  from pg_dist_partition
+  where logicalrelid = any($1::regclass[]) and (partmethod = 'h' or repmodel = 't')`;
 
-async function layoutOf(client: pg.Client, table: string): Promise<Layout> {
-  const [row] = (await run(client, readLayout, [table])).rows;
-  const kind =
-    row?.['partmethod'] === 'h'
-      ? 'distributed'
-      : row?.['partmethod'] === 'n' && row['repmodel'] === 't'
-        ? 'reference'
-        : 'local';
-  return {
-    kind,
-    column: (row?.['column'] ?? null) as string | null,
-    colocation: (row?.['colocation'] ?? null) as string | null,
-  };
+/** The tables that are distributed in one way or another. Refuses one that is so in another way than ours. */
+async function readLayouts(client: pg.Client): Promise<Map<string, Layout>> {
+  const { rows } = await run(client, readLayout, [[...tablesOnEveryNode, ...tablesByTeam]]);
+  const layouts = new Map(
+    rows.map((row): [string, Layout] => [
+      row['table'] as string,
+      {
+        kind: row['is_distributed'] === true ? 'distributed' : 'reference',
+        column: row['column'] as string | null,
+        colocation: row['colocation'] as string,
+      },
+    ]),
+  );
+  refuseForeignLayout(layouts);
+  return layouts;
 }
 
-/** Whatever made it so, now it must be right. */
-async function checkLayout(client: pg.Client): Promise<{ nodes: number; shards: number }> {
-  for (const table of tablesOnEveryNode) {
-    const { kind } = await layoutOf(client, table);
-    if (kind !== 'reference') throw isWrong(table, `a reference table, and is ${kind}`);
-  }
-  const groups = new Set<string | null>();
-  for (const table of tablesByTeam) {
-    const { kind, column, colocation } = await layoutOf(client, table);
-    if (kind !== 'distributed') throw isWrong(table, `distributed, and is ${kind}`);
-    if (column !== teamColumn)
-      throw isWrong(table, `distributed by ${teamColumn}, and is by ${column}`);
+function refuseForeignLayout(layouts: ReadonlyMap<string, Layout>): void {
+  const groups = new Set<string>();
+  for (const [table, { kind, column, colocation }] of layouts) {
+    const isOnEveryNode = (tablesOnEveryNode as readonly string[]).includes(table);
+    if (isOnEveryNode && kind !== 'reference') throw isWrong(table, 'a reference table');
+    if (isOnEveryNode) continue;
+    if (kind !== 'distributed' || column !== teamColumn) {
+      throw isWrong(table, `distributed by ${teamColumn}`);
+    }
     groups.add(colocation);
-    if (groups.size > 1) throw isWrong(table, `co-located with ${tablesByTeam[0]}`);
   }
+  if (groups.size > 1) throw isWrong(tablesByTeam.join(', '), 'co-located');
+}
+
+/** Whatever made it so, at the end it must be right. */
+function refuseWrongLayout(layouts: ReadonlyMap<string, Layout>): void {
+  for (const table of [...tablesOnEveryNode, ...tablesByTeam]) {
+    if (!layouts.has(table)) throw isWrong(table, 'distributed');
+  }
+}
+
+function isWrong(table: string, expected: string): OperatorError {
+  return new OperatorError(
+    `${table} should be ${expected}, and Citus says otherwise. Nothing was changed.`,
+  );
+}
+
+async function countPlaces(client: pg.Client): Promise<{ nodes: number; shards: number }> {
   const [counts] = (await run(client, readCounts, [tablesByTeam[0]])).rows;
   return { nodes: Number(counts?.['nodes']), shards: Number(counts?.['shards']) };
 }
@@ -161,19 +192,13 @@ const readCounts = `
   select count(distinct (p.nodename, p.nodeport)) as nodes, count(*) as shards
   from pg_dist_shard s join pg_dist_shard_placement p using (shardid) where s.logicalrelid = to_regclass($1)`;
 
-function isWrong(table: string, expected: string): OperatorError {
-  return new OperatorError(
-    `The table ${table} should be ${expected}. It was not made so by TraceTally; nothing was changed.`,
-  );
-}
-
 const lockNotAvailable = '55P03';
 
 function explain(error: unknown, place: Place): unknown {
   if (error instanceof OperatorError) return error;
   if (stateOf(error) === lockNotAvailable) {
     return new OperatorError(
-      `The tables at ${place.name} are in use. Stop the servers, then distribute again: it goes on where it ended.`,
+      `The tables at ${place.name} are in use. Stop the servers, then distribute again. Nothing was changed.`,
     );
   }
   return explainOpening(error, place);

@@ -24,6 +24,8 @@ export async function migrate(
   if (isCurrent(version, where)) return;
   await run(client, 'begin isolation level read committed');
   try {
+    // On a cluster, tables of both kinds can change in one transaction only so. Elsewhere the name means nothing.
+    await run(client, "set local citus.multi_shard_modify_mode = 'sequential'");
     await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock]);
     await bringUp(client, await readVersion(client), where);
     await run(client, 'commit');

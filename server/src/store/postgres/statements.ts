@@ -15,6 +15,11 @@ const tallyColumns = `calls, errors, latency_sum, latency_count, prompt_tokens, 
 
 // --- Of one team ---
 
+const replaceRequest = `
+    on conflict (team_id, key_hash) do update set
+      body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
+      rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`;
+
 const writing = {
   lockCounter: `
     select last_seq, last_created_at_us from team_counters where team_id = $1 for update`,
@@ -77,9 +82,7 @@ const writing = {
     from team_counters c, unnest($3::text[], $4::text[], $5::bigint[], $6::integer[], $7::text[])
       as u(key_hash, body_hash, first_seq, count, rejected)
     where c.team_id = $1
-    on conflict (team_id, key_hash) do update set
-      body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
-      rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`,
+    ${replaceRequest}`,
 
   takeRequests: `
     insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
@@ -87,7 +90,7 @@ const writing = {
     from team_counters c, unnest($2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[])
       as u(key_hash, body_hash, first_seq, count, rejected, expires_at_us)
     where c.team_id = $1
-    on conflict (team_id, key_hash) do nothing`,
+    ${replaceRequest}`,
 };
 
 const reading = {

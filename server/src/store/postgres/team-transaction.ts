@@ -15,7 +15,7 @@ export type Attempt =
   | { kind: 'stored'; batch: TeamBatch }
   /** Nothing of it is stored, and nothing will be. */
   | { kind: 'failed'; error: unknown }
-  /** The connection broke while the commit was under way: it may be stored, now or in a moment. */
+  /** The connection or a node broke while the commit was under way: it may be stored, now or in a moment. */
   | { kind: 'doubtful'; batch: TeamBatch; error: unknown };
 
 /**
@@ -74,12 +74,15 @@ async function commitAll(
     run(client, 'commit'),
   ]);
   const failed = answers.find(({ status }) => status === 'rejected');
+  const last = answers.at(-1);
   if (failed?.status === 'rejected') {
     const error: unknown = failed.reason;
-    const isDoubtful = error instanceof ConnectionLost && statements.length > 0;
-    return isDoubtful ? { kind: 'doubtful', batch, error } : { kind: 'failed', error };
+    // A coordinator says the same of a commit that a node refused and of one whose answer it missed.
+    const isDoubtful = error instanceof ConnectionLost || failed === last;
+    return isDoubtful && statements.length > 0
+      ? { kind: 'doubtful', batch, error }
+      : { kind: 'failed', error };
   }
-  const last = answers.at(-1);
   const command = last?.status === 'fulfilled' ? last.value.command : 'nothing';
   if (command === 'COMMIT') return { kind: 'stored', batch };
   return { kind: 'failed', error: new Error(`the commit was answered with ${command}`) };

@@ -106,7 +106,8 @@ export function openWriter(
       }
       const { code, isOfStore, isWorthRetry } = faultOf(attempt.error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
-      if (isWorthRetry && isInTime && attempts < limits.postgresAttemptsMax) {
+      const mayRetry = isWorthRetry || attempt.kind === 'doubtful';
+      if (mayRetry && isInTime && attempts < limits.postgresAttemptsMax) {
         await delay(limits.postgresPauseMsMax * Math.random());
         continue;
       }
