@@ -163,16 +163,22 @@ test('a batch of 1,000 traces takes as many statements as one of two', async () 
   const store = await open(url);
   try {
     const { team } = await store.ensureTeam('t', 1);
+    /** The log comes through a pipe: what stands before a mark is all there when the mark is. */
+    const logUntilNow = async () => {
+      const mark = `mark ${++marks}.`;
+      await postgres.sql(url, `select '${mark}'`);
+      while (!postgres.log().includes(mark)) await delay(10);
+      return postgres.log().split(mark)[0] ?? '';
+    };
+    let marks = 0;
     const statementsOf = async (count: number) => {
-      const before = postgres.log().length;
+      const before = (await logUntilNow()).length;
       const once = { keyHash: `k${count}`, bodyHash: 'b', rejected: null };
       const models = Array.from({ length: count }, (_, i) => `m${i}`);
       const [outcome] = await store.append([{ ...write(team.id, ...models), once }]);
       assert.equal(outcome?.kind, 'stored');
-      return postgres
-        .log()
-        .slice(before)
-        .match(/LOG: {2}(statement|execute)/g)?.length;
+      const log = (await logUntilNow()).slice(before);
+      return log.match(/LOG: {2}(statement|execute)/g)?.length;
     };
     await statementsOf(1);
     const ofTwo = await statementsOf(2);
