@@ -74,12 +74,16 @@ async function assertBudgetWhole(place: Place, attemptsMax = 15): Promise<void> 
     const beside = await post(place, '{"model":"m"}', '/traces', {});
     const said = uploads.map((upload) => upload.said.slice(0, 12));
     for (const { socket } of uploads) socket.destroy();
-    const isWhole = said.every((text) => text === '');
+    // Where there was room beside them, they may not have been let in yet: on a busy machine a key takes its time.
+    const isWhole = said.every((text) => text === '') && beside.status !== 201;
     if (isWhole) {
       http.assertProblem(beside, 'queue_full');
       break;
     }
-    assert.ok(attempt < attemptsMax, `a part of the budget never came back: ${said.join()}`);
+    assert.ok(
+      attempt < attemptsMax,
+      `a part of the budget never came back, or it is too large: ${said.join()} ${beside.status}`,
+    );
     await sleep(50);
   }
   // And this is given back, too.

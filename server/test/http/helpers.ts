@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import type { AddressInfo } from 'node:net';
-import { join } from 'node:path';
 import { pino } from 'pino';
+import { readDatabase } from '../../src/config.ts';
 import { openClock } from '../../src/core/clock.ts';
 import { errorTable } from '../../src/errors.ts';
 import type { ErrorCode } from '../../src/errors.ts';
@@ -16,6 +16,7 @@ import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { temporaryFolder } from '../support/service.ts';
 import type { Answer } from '../support/service.ts';
+import { databaseIn } from '../support/store-place.ts';
 
 export interface Sent {
   method?: string;
@@ -152,7 +153,7 @@ export async function startBrokenService(
 ): Promise<BrokenService> {
   const folder = temporaryFolder();
   const clock = { kind: 'system' } as const;
-  const database = { kind: 'sqlite', path: join(folder.path, 'tracetally.db') } as const;
+  const database = readDatabase({ database: await databaseIn(folder.path) }, {});
   const sound = await openStore(database, { clock, role: 'server' });
   const store = { ...sound, ...(typeof faults === 'function' ? faults(sound) : faults) };
   const nowUs = Date.now() * 1000;

@@ -1,7 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync, readdirSync } from 'node:fs';
-import { dirname, join } from 'node:path';
-import { DatabaseSync } from 'node:sqlite';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
@@ -251,17 +248,25 @@ describe('a request that is refused does not use its key up', () => {
   });
   test('a row that the store refuses', async () => {
     const name = freshName();
-    const beside = new DatabaseSync(service.databasePath, { timeout: 5000 });
+    const refusal = {
+      sqlite: {
+        add: `create trigger refusal before insert on traces when new.model = 'refused'
+          begin select raise(abort, 'not this one'); end`,
+        drop: 'drop trigger refusal',
+      },
+      postgres: {
+        add: `alter table traces add constraint refusal check (model <> 'refused')`,
+        drop: 'alter table traces drop constraint refusal',
+      },
+    }[service.store];
     const before = await totalOf(team);
     const body = '{"traces":[{"model":"good"},{"model":"refused"}]}';
+    await service.sql(refusal.add);
     try {
-      beside.exec(`create trigger refusal before insert on traces when new.model = 'refused'
-        begin select raise(abort, 'not this one'); end`);
       assert.equal((await post('/traces/batch', body, name)).status, 500);
       assert.equal((await post('/traces/batch', body, name)).status, 500);
-      beside.exec('drop trigger refusal');
     } finally {
-      beside.close();
+      await service.sql(refusal.drop);
     }
     assert.equal(await totalOf(team), before);
     const stored = await post('/traces/batch', body, name);
@@ -371,12 +376,11 @@ test('a key lives for 24 hours to the microsecond, is then free, and lives again
   }
 });
 
-test('expired keys leave the file with later writes of the team, a bounded number a write', async () => {
+test('expired keys leave the store with later writes of the team, a bounded number a write', async () => {
   const own = manualClock(noon);
   const small = await startTestService({ clock: own });
-  const beside = new DatabaseSync(small.databasePath, { readOnly: true });
-  const rows = (): number =>
-    Number(beside.prepare('select count(*) n from idempotency').get()?.['n']);
+  const rows = async (): Promise<number> =>
+    Number((await small.sql('select count(*) as n from idempotency'))[0]?.['n']);
   try {
     const [busy, quiet] = [await small.keyFor(), await small.keyFor()];
     const send = async ({ key }: KeyHolder, name: string): Promise<void> => {
@@ -388,21 +392,20 @@ test('expired keys leave the file with later writes of the team, a bounded numbe
     await send(quiet, 'old');
     own.set(noon + lifeUs - 1);
     await send(busy, 'fresh');
-    assert.equal(rows(), 252, 'nothing has expired');
+    assert.equal(await rows(), 252, 'nothing has expired');
     own.set(noon + lifeUs);
     const most = limits.idempotencySweepRowsMax;
     for (const [i, left] of [252 - most, 252 - 2 * most, 2, 2].entries()) {
       await send(busy, `new-${i}`);
-      assert.equal(rows(), left + i + 1, `after ${i + 1} writes`);
+      assert.equal(await rows(), left + i + 1, `after ${i + 1} writes`);
     }
     // The life of those is not over, and what belongs to another team is not this team's to clean.
     await send(busy, 'fresh');
-    assert.equal(rows(), 6);
+    assert.equal(await rows(), 6);
     await send(quiet, 'new');
-    assert.equal(rows(), 6, 'its own has gone');
+    assert.equal(await rows(), 6, 'its own has gone');
     assert.equal(await totalOf(busy, small), 250 + 1 + 4);
   } finally {
-    beside.close();
     await small.stop();
   }
 });
@@ -445,10 +448,9 @@ test('neither the log nor any file holds the key itself', async () => {
   assert.equal((await post('/traces', '{', name)).status, 400);
   assert.equal((await post('/traces', single, `${name} and more`)).status, 422);
   assert.doesNotMatch(service.log(), /canary|zqxj/);
-  const folder = dirname(service.databasePath);
-  const files = readdirSync(folder).filter((file) => file.startsWith('tracetally.db'));
-  assert.ok(files.includes('tracetally.db-wal'));
-  for (const file of files) assert.ok(!readFileSync(join(folder, file)).includes(name), file);
+  const bytes = await service.bytesOnDisk();
+  assert.ok(bytes.includes('question'), 'what was stored is there');
+  assert.ok(!bytes.includes(name));
 });
 
 test('the trace of a replay that is gone from the store is a 503, never another trace', async () => {
@@ -459,9 +461,8 @@ test('the trace of a replay that is gone from the store is a 503, never another 
     const first = await damaged.call(key, 'POST', '/traces/batch', batch, headers);
     assert.equal(first.status, 201);
     await damaged.call(key, 'POST', '/traces', single);
-    const beside = new DatabaseSync(damaged.databasePath);
-    beside.exec('delete from traces where key & 0xffffffffff = 2');
-    beside.close();
+    const second = { sqlite: 'key & 0xffffffffff = 2', postgres: 'seq = 2' }[damaged.store];
+    await damaged.sql(`delete from traces where ${second}`);
     const again = await damaged.call(key, 'POST', '/traces/batch', batch, headers);
     http.assertProblem(again, 'store_unavailable');
   } finally {

@@ -8,7 +8,9 @@ import type { Scope } from '../../src/core/api-key.ts';
 import { startService } from '../../src/main.ts';
 import { makeKey } from '../../src/store/new-key.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import { databaseIn, readStoreBytes, runSql } from './store-place.ts';
 
 /** A folder that goes away with the test. */
 export function temporaryFolder(): { path: string; remove(): void } {
@@ -45,9 +47,15 @@ export interface KeyHolder {
 export interface TestService {
   url: string;
   firstKey: string | null;
+  store: Database['kind'];
+  /** The file, where the store is one. */
   databasePath: string;
   /** The same store, opened beside the server as the command line does. */
   beside: Store;
+  /** One statement in the words of the store, beside the server. */
+  sql(text: string): Promise<Record<string, unknown>[]>;
+  /** Every byte of the store's files. */
+  bytesOnDisk(): Promise<Buffer>;
   /** Everything that was logged, as text. */
   log(): string;
   /** A fresh team with a key; or one more key for a team that exists. */
@@ -84,15 +92,14 @@ export interface TestServiceOptions {
 
 let teams = 0;
 
-/** A real service on a free port, on a store of its own, in this process. */
+/** A real service on a free port, in this process, on a store of its own: a file, or a database where the tests run on PostgreSQL. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder =
     options.folder === undefined ? temporaryFolder() : { path: options.folder, remove() {} };
-  const databasePath = join(folder.path, 'tracetally.db');
   const lines: string[] = [];
   const flags = {
     port: '0',
-    database: `sqlite:${databasePath}`,
+    database: options.flags?.['database'] ?? (await databaseIn(folder.path)),
     'log-level': 'debug',
     ...options.flags,
   };
@@ -104,8 +111,11 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   return {
     url: service.url,
     firstKey: service.firstKey,
-    databasePath,
+    store: config.database.kind,
+    databasePath: join(folder.path, 'tracetally.db'),
     beside,
+    sql: (text) => runSql(config.database, text),
+    bytesOnDisk: () => readStoreBytes(config.database),
     log: () => lines.join(''),
     async keyFor(team = `team-${++teams}`, { scope = 'full', expiresAtUs = null } = {}) {
       const nowUs = Date.now() * 1000;

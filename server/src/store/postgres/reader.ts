@@ -5,14 +5,14 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { PageRequest, TraceReader } from '../store.ts';
 import { ask } from './connection.ts';
-import type { Pools, Row } from './connection.ts';
+import type { Pools } from './connection.ts';
 import { numberOf, tallyFromRow, traceFromRow } from './rows.ts';
 import { ofOneTeam } from './statements.ts';
 
 export function openReader({ reading }: Pools): TraceReader {
   /**
    * Traces from `fromSeq` down to `toSeq` in chunks. The database ends its answer when the stored payloads fill a chunk; unpacked they
-   * may be much more, so what comes is unpacked and handed on bit by bit.
+   * may be much more, so what comes is unpacked and handed on bit by bit, in the same chunks as every store makes.
    */
   async function* walkDown(
     teamId: string,
@@ -20,6 +20,8 @@ export function openReader({ reading }: Pools): TraceReader {
     toSeq: number,
     omit: PageRequest['omit'],
   ): AsyncGenerator<Chunk> {
+    let traces: Trace[] = [];
+    let chars = 0;
     for (let seq = fromSeq; seq >= toSeq;) {
       const rows = await ask(reading, statementFor(omit), [teamId, toSeq, seq]);
       const lastSeq = numberOf(rows.at(-1)?.['seq'] ?? -1);
@@ -27,9 +29,15 @@ export function openReader({ reading }: Pools): TraceReader {
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
         throw new Failure('store_unavailable', { cause: `traces up to ${seq} are missing` });
       }
-      for (const traces of unpack(rows, teamId)) {
-        seq -= traces.length;
+      for (const row of rows) {
+        const trace = traceFromRow(row, teamId);
+        traces.push(trace);
+        chars += payloadChars(trace);
+        seq -= 1;
+        if (chars < limits.pageChunkBytesMax && seq >= toSeq) continue;
         yield { traces, isLast: seq < toSeq };
+        traces = [];
+        chars = 0;
       }
     }
   }
@@ -106,21 +114,6 @@ function statementFor(omit: PageRequest['omit']): string {
     return omit.has('output') ? ofOneTeam.readDownBare : ofOneTeam.readDownWithOutput;
   }
   return omit.has('output') ? ofOneTeam.readDownWithInput : ofOneTeam.readDownWithAll;
-}
-
-function* unpack(rows: readonly Row[], teamId: string): Generator<Trace[]> {
-  let traces: Trace[] = [];
-  let chars = 0;
-  for (const row of rows) {
-    const trace = traceFromRow(row, teamId);
-    traces.push(trace);
-    chars += payloadChars(trace);
-    if (chars < limits.pageChunkBytesMax) continue;
-    yield traces;
-    traces = [];
-    chars = 0;
-  }
-  if (traces.length > 0) yield traces;
 }
 
 function payloadChars({ input, output, errorMessage }: Trace): number {

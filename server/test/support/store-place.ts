@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { basename, dirname, join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
+import pg from 'pg';
+import type { Database } from '../../src/store/open-store.ts';
+
+/** Where `global-postgres.ts` has started one for this run of tests. Without it every store is a file. */
+const postgresUrl = process.env['TEST_POSTGRES'];
+
+/** On which store the services of this run keep their data. */
+export const testStore: Database['kind'] = postgresUrl === undefined ? 'sqlite' : 'postgres';
+
+/** A store that belongs to this folder, as `--database` names it; the same one each time. */
+export async function databaseIn(folder: string): Promise<string> {
+  if (postgresUrl === undefined) return `sqlite:${join(folder, 'tracetally.db')}`;
+  const name = basename(folder);
+  const url = new URL(postgresUrl);
+  url.pathname = `/${name}`;
+  try {
+    await runSql({ kind: 'postgres', url: postgresUrl }, `create database "${name}"`);
+  } catch (error) {
+    const isThere = error instanceof pg.DatabaseError && error.code === '42P04';
+    if (!isThere) throw error;
+  }
+  return url.href;
+}
+
+type Row = Record<string, unknown>;
+
+/** One statement, on a connection beside the server's own. */
+export async function runSql(database: Database, text: string): Promise<Row[]> {
+  if (database.kind === 'sqlite') {
+    const beside = new DatabaseSync(database.path, { timeout: 5000 });
+    try {
+      return beside.prepare(text).all();
+    } finally {
+      beside.close();
+    }
+  }
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  try {
+    return (await client.query<Row>(text)).rows;
+  } finally {
+    await client.end();
+  }
+}
+
+/** Every byte of the store's files. Another process reads them: this one would drop SQLite's locks by closing the files. */
+export async function readStoreBytes(database: Database): Promise<Buffer> {
+  const folder = await folderOf(database);
+  const files = ['-type', 'f', '!', '-name', '*-shm'];
+  const { status, stdout } = spawnSync('find', [folder, ...files, '-exec', 'cat', '{}', '+'], {
+    maxBuffer: 256 * 1024 * 1024,
+  });
+  assert.equal(status, 0, `the files in ${folder} cannot be read`);
+  assert.ok(stdout.length > 0, `there are no files in ${folder}`);
+  return stdout;
+}
+
+async function folderOf(database: Database): Promise<string> {
+  if (database.kind === 'sqlite') return dirname(database.path);
+  // What was committed may be in PostgreSQL's memory and log alone until then.
+  await runSql(database, 'checkpoint');
+  const [row] = await runSql(
+    database,
+    `select current_setting('data_directory') || '/base/' || oid as folder
+     from pg_database where datname = current_database()`,
+  );
+  return String(row?.['folder']);
+}
