@@ -6,8 +6,10 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { makeKey } from '../../src/store/new-key.ts';
 import { openStore } from '../../src/store/open-store.ts';
+import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
+import { inParallel } from '../cli/helpers.ts';
 import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
@@ -37,32 +39,27 @@ export interface LoadTeam {
   key: string;
 }
 
-export async function makeTeams(databasePath: string, count: number): Promise<LoadTeam[]> {
-  return withTool(databasePath, async (store) => {
+export async function makeTeams(place: Place, count: number): Promise<LoadTeam[]> {
+  return withTool(place, async (store) => {
     const teams: LoadTeam[] = [];
-    for (let i = 0; i < count; i++) {
-      const { team } = await store.ensureTeam(`load-${i}`, Date.now() * 1000);
-      const { key, record } = makeKey({
-        name: null,
-        scope: 'full',
-        nowUs: Date.now() * 1000,
-        expiresAtUs: null,
-      });
+    const make = async (i: number): Promise<void> => {
+      const nowUs = Date.now() * 1000;
+      const { team } = await store.ensureTeam(`load-${i}`, nowUs);
+      const { key, record } = makeKey({ name: null, scope: 'full', nowUs, expiresAtUs: null });
       await store.createKey(team.id, record);
-      teams.push({ id: team.id, key });
-    }
+      teams[i] = { id: team.id, key };
+    };
+    await inParallel([...Array(count).keys()], make, 8);
     return teams;
   });
 }
 
-export async function withTool<T>(
-  databasePath: string,
-  work: (store: Store) => Promise<T>,
-): Promise<T> {
-  const store = await openStore(
-    { kind: 'sqlite', path: databasePath },
-    { clock: { kind: 'system' }, role: 'tool' },
-  );
+/** A store; a path alone is that of a SQLite file. */
+export type Place = Database | string;
+
+export async function withTool<T>(place: Place, work: (store: Store) => Promise<T>): Promise<T> {
+  const database: Database = typeof place === 'string' ? { kind: 'sqlite', path: place } : place;
+  const store = await openStore(database, { clock: { kind: 'system' }, role: 'tool' });
   try {
     return await work(store);
   } finally {

@@ -4,7 +4,7 @@ import { Failure, OperatorError } from '../../errors.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { checkServer } from './check-server.ts';
-import { ask, beginWriting, connect, openPools } from './connection.ts';
+import { ask, beginWriting, connect, openPools, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { openDirectory } from './directory.ts';
 import { openKeyUses } from './key-uses.ts';
@@ -25,7 +25,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const place = placeOf(url);
   const open = openPools(url, role);
   try {
-    const begin = beginWriting(await prepare(open.writing, place, mustExist));
+    const begin = await prepare(open.writing, place, mustExist);
     return assemble({ ...open, begin }, openClock(clock), onClockJump);
   } catch (error) {
     await open.end();
@@ -33,19 +33,25 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   }
 }
 
-/** Checks the server and brings the schema up. Answers how commits are to be synced. */
+/** Checks the server and brings the schema up. Answers how transactions begin. */
 async function prepare(pool: pg.Pool, place: Place, mustExist: boolean): Promise<string> {
   const client = await connect(pool);
   try {
-    const synchronousCommit = await checkServer(client, place.name);
+    const begin = beginWriting(await checkServer(client, place.name));
+    // A pooler between may allow no transactions: better to hear it now than from the first write.
+    await run(client, begin);
+    await run(client, 'rollback');
     await migrate(client, place.name, mustExist);
     client.release();
-    return synchronousCommit;
+    return begin;
   } catch (error) {
     client.release(true);
     throw error;
   }
 }
+
+/** A replica is read-only too. */
+const readAccess = "select current_setting('transaction_read_only') as read_only";
 
 function assemble(
   pools: Pools,
@@ -63,9 +69,9 @@ function assemble(
     noteKeyUse: (keyId, atUs) => keyUses.note(keyId, atUs),
     async ping() {
       writer.ping();
-      const [row] = await ask(pools.reading, 'select pg_is_in_recovery() as is_replica', []);
-      if (row?.['is_replica'] !== false) {
-        throw new Failure('store_unavailable', { cause: 'PostgreSQL has become a replica' });
+      const [row] = await ask(pools.reading, readAccess, []);
+      if (row?.['read_only'] !== 'off') {
+        throw new Failure('store_unavailable', { cause: 'PostgreSQL only takes reads now' });
       }
     },
     async close() {

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { OperatorError } from '../../errors.ts';
+import { OperatorError, messageOf } from '../../errors.ts';
 import { stateOf, wordsOf } from './postgres-errors.ts';
 
 /** Where a database is, for people. */
@@ -13,9 +13,19 @@ export interface Place {
 }
 
 export function placeOf(url: string): Place {
-  // It does not connect by being made. The driver knows all that may stand in a URL and in its place.
-  const { user = '', host, port, database = '' } = new pg.Client({ connectionString: url });
+  const { user = '', host, port, database = '' } = unconnectedClient(url);
   return { name: `PostgreSQL at ${host}:${port}/${database}`, user, host, port, database };
+}
+
+/** The driver knows all that may stand in a URL, and reads the files that it names. */
+function unconnectedClient(url: string): pg.Client {
+  try {
+    return new pg.Client({ connectionString: url });
+  } catch (error) {
+    throw new OperatorError(`The URL of the database cannot be used: ${messageOf(error)}.`, {
+      cause: error,
+    });
+  }
 }
 
 /** Why a database could not be opened, in a sentence that an operator can act on. */

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import { eventually } from '../cli/helpers.ts';
+import { spawnServer } from '../support/cli.ts';
+import type { ServerProcess } from '../support/cli.ts';
+import type { LoadTeam } from './crash-lab.ts';
+
+/** Servers side by side on one database. One that was killed is started again until it runs, as a supervisor would. */
+export interface Fleet {
+  /** Where each of them is, or was last. */
+  urls(): string[];
+  /** SIGKILL to one that runs, but never to the first: that one has to live through everything. False where no other runs. */
+  killOne(random: () => number): boolean;
+  /** Resolves when all of them run and each says that it is ready. */
+  settle(): Promise<void>;
+  /** The words of those that ended though nobody killed them. */
+  fallen(): string[];
+  end(): Promise<void>;
+}
+
+interface Berth {
+  server: ServerProcess | null;
+  url: string;
+  starting: Promise<void>;
+}
+
+/** So long a server is started again and again while its database is away, on a machine that has much else to do. */
+const startMsMax = 60_000;
+
+export async function startFleet(database: string, size: number): Promise<Fleet> {
+  const fallen: string[] = [];
+  let isOver = false;
+
+  async function start(berth: Berth): Promise<void> {
+    const untilMs = performance.now() + startMsMax;
+    let words = '';
+    while (!isOver && performance.now() < untilMs) {
+      try {
+        moor(berth, await spawnServer(['--log-level', 'error'], { TRACETALLY_DATABASE: database }));
+        return;
+      } catch (error) {
+        words = String(error);
+        await sleep(50);
+      }
+    }
+    if (!isOver) fallen.push(`does not start: ${words}`);
+  }
+
+  function moor(berth: Berth, server: ServerProcess): void {
+    berth.server = server;
+    berth.url = server.url;
+    server.child.once('close', (code, signal) => {
+      if (signal !== 'SIGKILL') fallen.push(`${code ?? signal}: ${server.stderr().slice(-2000)}`);
+    });
+  }
+
+  const berths = Array.from({ length: size }, () => {
+    const berth: Berth = { server: null, url: '', starting: Promise.resolve() };
+    berth.starting = start(berth);
+    return berth;
+  });
+  await Promise.all(berths.map(({ starting }) => starting));
+  assert.deepEqual(fallen, []);
+
+  return {
+    urls: () => berths.map(({ url }) => url),
+    killOne(random) {
+      const running = berths.slice(1).filter(({ server }) => server !== null);
+      const berth = running[Math.floor(random() * running.length)];
+      const server = berth?.server;
+      if (!berth || !server) return false;
+      berth.server = null;
+      berth.starting = server.end('SIGKILL').then(() => start(berth));
+      return true;
+    },
+    async settle() {
+      await Promise.all(berths.map(({ starting }) => starting));
+      assert.deepEqual(fallen, [], 'servers ended though nobody killed them');
+      for (const { url } of berths) {
+        const isReady = async () => ((await fetch(`${url}/readyz`)).status === 200 ? true : null);
+        await eventually(`${url} is ready`, 60_000, isReady);
+      }
+    },
+    fallen: () => fallen,
+    async end() {
+      isOver = true;
+      await Promise.all(berths.map(({ starting }) => starting));
+      for (const { server } of berths) await server?.end('SIGKILL');
+    },
+  };
+}
+
+export interface FleetLoad {
+  /** How many requests were acknowledged, as of a moment ago. */
+  acknowledged(): number;
+  /** The clients make no new requests, and have an answer to all with a key. Counts the answers. */
+  end(): Promise<Record<string, number>>;
+  /** Ends the clients without further ado, where they still run. */
+  drop(): void;
+}
+
+const loadProgram = fileURLToPath(new URL('fleet-load.ts', import.meta.url));
+
+/** Starts the clients in a process of their own. It is told where the servers are. */
+export function startFleetLoad(
+  fleet: Fleet,
+  ledgerPath: string,
+  clients: number,
+  teams: readonly LoadTeam[],
+): FleetLoad {
+  const args = [loadProgram, ledgerPath, String(clients), ...teams.map(({ key }) => key)];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
+  let stdout = '';
+  let acknowledged = 0;
+  child.stdout?.on('data', (data: Buffer) => (stdout += data.toString()));
+  child.on('message', (count: number) => (acknowledged = count));
+  const tell = (): void => void (child.connected && child.send(fleet.urls()));
+  tell();
+  const telling = setInterval(tell, 50);
+  const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  void ended.then(() => clearInterval(telling));
+  return {
+    acknowledged: () => acknowledged,
+    async end() {
+      child.kill('SIGTERM');
+      await ended;
+      assert.notEqual(stdout, '', 'the clients ended early');
+      return JSON.parse(stdout) as Record<string, number>;
+    },
+    drop: () => void child.kill('SIGKILL'),
+  };
+}
