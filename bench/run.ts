@@ -6,10 +6,12 @@ import { ingest } from './benches/ingest.ts';
 import { large } from './benches/large.ts';
 import { mixed } from './benches/mixed.ts';
 import { pages } from './benches/pages.ts';
+import { postgres } from './benches/postgres.ts';
 import { reads } from './benches/reads.ts';
 import { start } from './benches/start.ts';
 import { wrapperOverhead } from './benches/wrapper-overhead.ts';
 import type { Bench, Finding } from './lab/bench.ts';
+import { endChildren } from './lab/children.ts';
 import { fullPlan, openLab, quickPlan } from './lab/lab.ts';
 import { generator, refuseWithoutGenerator } from './lab/load.ts';
 import { currentCommit, describeMachine } from './lab/machine.ts';
@@ -26,6 +28,7 @@ const benches: readonly Bench[] = [
   start,
   mixed,
   growth,
+  postgres,
   wrapperOverhead,
 ];
 
@@ -34,7 +37,7 @@ const help = `Usage: npm run bench -- [names] [flags]
 ${benches.map(({ name, asks }) => `  ${name.padEnd(8)} ${asks}`).join('\n')}
 
   --quick       tiny sizes and one round: only shows that everything runs
-  --data DIR    keep the filled databases there, and use those that are there
+  --data DIR    keep the filled SQLite databases there, and use those that are there
   --help
 
 Every figure is a ratio to a control of the same run, measured in turns; the median of ${fullPlan.rounds} rounds. Results go to
@@ -56,7 +59,10 @@ async function main(): Promise<void> {
 
   const chosen = names.length === 0 ? benches : benches.filter(({ name }) => names.includes(name));
   const lab = openLab(flags.quick ? quickPlan : fullPlan, flags.data ?? null);
-  process.once('exit', () => lab.clear());
+  process.once('exit', () => {
+    endChildren();
+    lab.clear();
+  });
   const startMs = performance.now();
   const machine = describeMachine(syncTimeMs(lab.file('sync')));
   const findings: Finding[] = [];
@@ -79,8 +85,9 @@ function print(text: string): void {
   process.stdout.write(`${text}\n`);
 }
 
-process.once('SIGINT', () => process.exit(130));
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
 await main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  process.exitCode = 1;
+  // At once: what still runs would keep this process from its end.
+  process.exit(1);
 });

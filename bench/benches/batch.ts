@@ -16,15 +16,15 @@ export const batch: Bench = {
   async run(lab) {
     const { rounds, seconds, warmUpSeconds } = lab.plan;
     const database = await lab.emptyDatabase('batch');
-    const service = await startService(database.path);
-    const singles = postRequests(lab, 'singles', database, smallPayloads);
+    const service = await startService(database.url);
+    const singles = postRequests(lab, 'singles', [database.key], smallPayloads);
     const bodies = traceBodies(20 * tracesOfBatch, smallPayloads);
     const batches = writeRequests(
       lab.file('batches'),
-      database.key,
       Array.from({ length: 20 }, (_, i) => ({
         method: 'POST',
         path: '/traces/batch?omit=input,output',
+        key: database.key,
         body: `{"traces":[${bodies.slice(i * tracesOfBatch, (i + 1) * tracesOfBatch).join(',')}]}`,
       })),
     );

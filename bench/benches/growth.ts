@@ -16,8 +16,8 @@ export const growth: Bench = {
     const services = [];
     for (const size of [small, large]) {
       const dataset = await lab.dataset(size);
-      const service = await startService(dataset.path);
-      const requests = postRequests(lab, `growth-${size}`, dataset, smallPayloads);
+      const service = await startService(dataset.url);
+      const requests = postRequests(lab, `growth-${size}`, [dataset.key], smallPayloads);
       await fire(service.url, requests, { connections, seconds: warmUpSeconds });
       contestants[size] = () => fire(service.url, requests, { connections, seconds });
       services.push(service);

@@ -13,9 +13,9 @@ export const ingest: Bench = {
   async run(lab) {
     const { rounds, seconds, warmUpSeconds } = lab.plan;
     const database = await lab.emptyDatabase('ingest');
-    const requests = postRequests(lab, 'ingest', database, smallPayloads);
+    const requests = postRequests(lab, 'ingest', [database.key], smallPayloads);
     const echo = await startControl('echo-server.ts');
-    const service = await startService(database.path);
+    const service = await startService(database.url);
     for (const { url } of [echo, service]) {
       await fire(url, requests, { connections, seconds: warmUpSeconds });
     }

@@ -13,9 +13,9 @@ export const large: Bench = {
   async run(lab) {
     const { rounds, seconds, warmUpSeconds } = lab.plan;
     const database = await lab.emptyDatabase('large');
-    const requests = postRequests(lab, 'large', database, largePayloads);
+    const requests = postRequests(lab, 'large', [database.key], largePayloads);
     const echo = await startControl('echo-server.ts');
-    const service = await startService(database.path);
+    const service = await startService(database.url);
     for (const { url } of [echo, service]) {
       await fire(url, requests, { connections, seconds: warmUpSeconds });
     }
@@ -28,7 +28,7 @@ export const large: Bench = {
 
     const rates = ours.map((load) => load.perSecond);
     const echoRates = E.map((load) => load.perSecond);
-    const bytesOnDisk = statSync(database.path).size / (await storedTraces(database.path));
+    const bytesOnDisk = statSync(database.path).size / (await storedTraces(database.url));
     return [
       {
         bench: 'large',
@@ -50,7 +50,7 @@ export const large: Bench = {
   },
 };
 
-async function storedTraces(path: string): Promise<number> {
-  const teams = (await tracetally(path, ['teams', 'list'])) as unknown as { traces: number }[];
+async function storedTraces(url: string): Promise<number> {
+  const teams = (await tracetally(url, ['teams', 'list'])) as unknown as { traces: number }[];
   return teams.reduce((sum, { traces }) => sum + traces, 0);
 }

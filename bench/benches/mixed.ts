@@ -22,12 +22,11 @@ export const mixed: Bench = {
   async run(lab) {
     const { rounds, seconds, middle } = lab.plan;
     const dataset = await lab.dataset(middle);
-    const service = await startService(dataset.path);
-    const writes = postRequests(lab, 'mixed-writes', dataset, smallPayloads);
+    const service = await startService(dataset.url);
+    const writes = postRequests(lab, 'mixed-writes', [dataset.key], smallPayloads);
     const reads = writeRequests(
       lab.file('mixed-reads'),
-      dataset.key,
-      readPaths.map((path) => ({ method: 'GET', path })),
+      readPaths.map((path) => ({ method: 'GET', path, key: dataset.key })),
     );
     const read = () => fire(service.url, reads, { connections: readingConnections, seconds });
     const write = () => fire(service.url, writes, { connections: writingConnections, seconds });

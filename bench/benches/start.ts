@@ -12,13 +12,13 @@ export const start: Bench = {
   async run(lab) {
     const { rounds, seconds, large } = lab.plan;
     const dataset = await lab.dataset(large);
-    const requests = postRequests(lab, 'start', dataset, smallPayloads);
+    const requests = postRequests(lab, 'start', [dataset.key], smallPayloads);
     const readyMs: number[] = [];
     const idleMb: number[] = [];
     const loadedMb: number[] = [];
     for (let round = 0; round < rounds; round++) {
       const startMs = performance.now();
-      const service = await startService(dataset.path);
+      const service = await startService(dataset.url);
       const ready = await fetch(`${service.url}/readyz`);
       if (!ready.ok) throw new Error(`/readyz answered ${ready.status}`);
       readyMs.push(performance.now() - startMs);

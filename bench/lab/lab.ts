@@ -11,6 +11,7 @@ export interface Plan {
   small: number;
   middle: number;
   large: number;
+  teams: number;
 }
 
 export const fullPlan: Plan = {
@@ -20,6 +21,7 @@ export const fullPlan: Plan = {
   small: 10_000,
   middle: 1_000_000,
   large: 10_000_000,
+  teams: 1_000,
 };
 export const quickPlan: Plan = {
   rounds: 1,
@@ -28,13 +30,21 @@ export const quickPlan: Plan = {
   small: 500,
   middle: 1_000,
   large: 2_000,
+  teams: 100,
 };
 
-/** A database of made-up traces over a year, and a key to it. */
+/** A database, empty or with made-up traces over a year, and a key to it. */
 export interface Dataset {
-  path: string;
+  name: string;
+  /** As `--database` takes it. */
+  url: string;
   key: string;
   traces: number;
+}
+
+/** One that is a file. */
+export interface FileDataset extends Dataset {
+  path: string;
 }
 
 /** What the benches share: a folder, and databases that are filled once. */
@@ -43,9 +53,9 @@ export interface Lab {
   /** A path for a file of one bench. */
   file(name: string): string;
   /** A new, empty database with a key. */
-  emptyDatabase(name: string): Promise<Dataset>;
+  emptyDatabase(name: string): Promise<FileDataset>;
   /** A filled one. */
-  dataset(traces: number): Promise<Dataset>;
+  dataset(traces: number): Promise<FileDataset>;
   say(line: string): void;
   clear(): void;
 }
@@ -57,28 +67,24 @@ export function openLab(plan: Plan, keepIn: string | null): Lab {
   const folder = mkdtempSync(join(tmpdir(), 'tracetally-bench-'));
   const dataFolder = keepIn ?? folder;
   mkdirSync(dataFolder, { recursive: true });
-  const made = new Map<number, Promise<Dataset>>();
-  const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  const made = new Map<number, Promise<FileDataset>>();
 
-  async function fill(traces: number): Promise<Dataset> {
-    const path = join(dataFolder, `traces-${traces}.db`);
-    if (!existsSync(path)) {
-      say(`  filling a database with ${traces.toLocaleString('en')} traces over 365 days …`);
-      const args = ['demo', '--team', team, '--count', String(traces), '--days', '365'];
-      const { seconds } = await tracetally(path, args);
-      say(`  … in ${String(seconds)} s`);
-    }
-    return { path, key: await makeKey(path, team), traces };
+  async function describe(name: string, path: string, traces: number): Promise<FileDataset> {
+    return { path, ...(await withKey(name, urlOf(path), traces)) };
+  }
+
+  async function fill(traces: number): Promise<FileDataset> {
+    const name = `traces-${traces}`;
+    const path = join(dataFolder, `${name}.db`);
+    if (!existsSync(path)) await fillDatabase(urlOf(path), traces);
+    return describe(name, path, traces);
   }
 
   return {
     plan,
     say,
     file: (name) => join(folder, name),
-    async emptyDatabase(name) {
-      const path = join(folder, `${name}.db`);
-      return { path, key: await makeKey(path, team), traces: 0 };
-    },
+    emptyDatabase: (name) => describe(name, join(folder, `${name}.db`), 0),
     dataset(traces) {
       const dataset = made.get(traces) ?? fill(traces);
       made.set(traces, dataset);
@@ -86,4 +92,24 @@ export function openLab(plan: Plan, keepIn: string | null): Lab {
     },
     clear: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** The database of this URL, with a key to the team that `fillDatabase` fills. */
+export async function withKey(name: string, url: string, traces: number): Promise<Dataset> {
+  return { name, url, key: await makeKey(url, team), traces };
+}
+
+export async function fillDatabase(url: string, traces: number): Promise<void> {
+  say(`  filling a database with ${traces.toLocaleString('en')} traces over 365 days …`);
+  const args = ['demo', '--team', team, '--count', String(traces), '--days', '365'];
+  const { seconds } = await tracetally(url, args);
+  say(`  … in ${String(seconds)} s`);
+}
+
+function urlOf(path: string): string {
+  return `sqlite:${path}`;
+}
+
+function say(line: string): void {
+  process.stderr.write(`${line}\n`);
 }

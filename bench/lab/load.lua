@@ -1,12 +1,12 @@
--- wrk runs this. Arguments: a file with one request a line (method, path, body; tabs between), and the Authorization header.
+-- wrk runs this. Argument: a file with one request a line (method, path, API key, body; tabs between).
 local requests = {}
 local at = 0
 
 function init(args)
-  local headers = { ["Authorization"] = args[2] }
   for line in io.lines(args[1]) do
-    local method, path, body = line:match("^(%S+)\t(%S+)\t?(.*)$")
+    local method, path, key, body = line:match("^(%S+)\t(%S+)\t(%S+)\t?(.*)$")
     if body == "" then body = nil end
+    local headers = { ["Authorization"] = "Bearer " .. key }
     headers["Content-Type"] = body and "application/json" or nil
     requests[#requests + 1] = wrk.format(method, path, headers, body)
   end

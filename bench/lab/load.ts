@@ -1,8 +1,7 @@
-import { execFile } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
 import { needProgram } from '../../server/test/support/debian.ts';
+import { runProgram } from './children.ts';
 
 /** The load comes from wrk: one thread of it asks more than any server here answers, and takes little of the second core. */
 export const generator = 'wrk';
@@ -10,13 +9,14 @@ export const generator = 'wrk';
 export interface Request {
   method: 'GET' | 'POST';
   path: string;
+  /** Who asks. */
+  key: string;
   body?: string;
 }
 
 /** Requests that are sent again and again, in turn. wrk reads them from a file. */
 export interface RequestFile {
   path: string;
-  authorization: string;
 }
 
 export interface LoadOptions {
@@ -31,23 +31,18 @@ export interface Load {
 }
 
 const script = fileURLToPath(new URL('load.lua', import.meta.url));
-const run = promisify(execFile);
 
 export function refuseWithoutGenerator(): void {
   const missing = needProgram(generator);
   if (missing !== null) throw new Error(`The bench ${missing}.`);
 }
 
-export function writeRequests(
-  path: string,
-  key: string,
-  requests: readonly Request[],
-): RequestFile {
+export function writeRequests(path: string, requests: readonly Request[]): RequestFile {
   const lines = requests.map(
-    ({ method, path: target, body = '' }) => `${method}\t${target}\t${body}`,
+    ({ method, path: target, key, body = '' }) => `${method}\t${target}\t${key}\t${body}`,
   );
   writeFileSync(path, `${lines.join('\n')}\n`);
-  return { path, authorization: `Bearer ${key}` };
+  return { path };
 }
 
 /** Fires for a while and counts. A request that fails spoils the measurement, so it ends the bench. */
@@ -56,7 +51,7 @@ export async function fire(
   requests: RequestFile,
   { connections, seconds }: LoadOptions,
 ): Promise<Load> {
-  const { stdout } = await run(generator, [
+  const printed = await runProgram(generator, [
     '-t1',
     `-c${connections}`,
     `-d${seconds}s`,
@@ -67,10 +62,9 @@ export async function fire(
     url,
     '--',
     requests.path,
-    requests.authorization,
   ]);
-  const line = stdout.split('\n').find((text) => text.startsWith('{'));
-  if (line === undefined) throw new Error(`${generator} gave no result: ${stdout}`);
+  const line = printed.split('\n').find((text) => text.startsWith('{'));
+  if (line === undefined) throw new Error(`${generator} gave no result: ${printed}`);
   const result = JSON.parse(line) as {
     requests: number;
     seconds: number;

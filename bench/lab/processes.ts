@@ -1,8 +1,11 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import type { Readable } from 'node:stream';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { runCli, spawnServer } from '../../server/test/support/cli.ts';
+import { spawnCli } from '../../server/test/support/cli.ts';
+import { watchChild } from './children.ts';
 
 /** A server in a process of its own. */
 export interface Running {
@@ -12,20 +15,39 @@ export interface Running {
 }
 
 /** One of the bare servers beside this file. */
-export async function startControl(file: string, args: readonly string[] = []): Promise<Running> {
+export function startControl(file: string, args: readonly string[] = []): Promise<Running> {
   const path = fileURLToPath(new URL(file, import.meta.url));
-  const child = spawn(process.execPath, [path, ...args], { stdio: ['ignore', 'pipe', 'inherit'] });
+  const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
+  return whenListening(file, spawn(process.execPath, [path, ...args], { stdio }));
+}
+
+/** The real service on this database, such as `sqlite:…` or `postgres://…`, started as anyone starts it. */
+export function startService(database: string): Promise<Running> {
+  const args = ['serve', '--port', '0', '--log-level', 'warn'];
+  const child = spawnCli(args, environmentFor(database));
+  child.stderr.pipe(process.stderr);
+  return whenListening('the service', child);
+}
+
+async function whenListening(
+  name: string,
+  child: ChildProcess & { stdout: Readable },
+): Promise<Running> {
+  watchChild(child);
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  let said = '';
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (data: Buffer) => {
-      const found = /listens on (\S+)/.exec(data.toString())?.[1];
+      said += data.toString();
+      const found = /listens on (\S+)/.exec(said)?.[1];
       if (found !== undefined) resolve(found);
     });
-    void ended.then(() => reject(new Error(`${file} ended before it listened`)));
+    void ended.then(() => reject(new Error(`${name} ended before it listened`)));
   });
+  if (child.pid === undefined) throw new Error(`${name} did not start`);
   return {
     url,
-    pid: pidOf(child),
+    pid: child.pid,
     async stop() {
       child.kill('SIGTERM');
       await ended;
@@ -33,45 +55,31 @@ export async function startControl(file: string, args: readonly string[] = []): 
   };
 }
 
-/** The real service on this file, started as anyone starts it. */
-export async function startService(databasePath: string): Promise<Running> {
-  const server = await spawnServer(['--database', `sqlite:${databasePath}`, '--log-level', 'warn']);
-  return {
-    url: server.url,
-    pid: pidOf(server.child),
-    async stop() {
-      await server.end('SIGTERM');
-    },
-  };
-}
-
 /** A key of the team, made with the command line. */
-export async function makeKey(databasePath: string, team: string): Promise<string> {
-  const { key } = await tracetally(databasePath, ['keys', 'create', '--team', team]);
+export async function makeKey(database: string, team: string): Promise<string> {
+  const { key } = await tracetally(database, ['keys', 'create', '--team', team]);
   return String(key);
 }
 
 /** Runs a command that answers in JSON. */
 export async function tracetally(
-  databasePath: string,
+  database: string,
   args: readonly string[],
 ): Promise<Record<string, unknown>> {
-  const { code, stdout, stderr } = await runCli([
-    ...args,
-    '--json',
-    '--database',
-    `sqlite:${databasePath}`,
-  ]);
+  const child = watchChild(spawnCli([...args, '--json'], environmentFor(database)));
+  const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  const code = await ended;
   if (code !== 0) throw new Error(`tracetally ${args.join(' ')} ended with ${code}: ${stderr}`);
   return JSON.parse(stdout) as Record<string, unknown>;
+}
+
+/** The database by the environment: its URL may hold a password, and a command line shows in the list of processes. */
+function environmentFor(database: string): Record<string, string> {
+  return { TRACETALLY_DATABASE: database };
 }
 
 export function residentMb(pid: number): number {
   const [, kb] = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? [];
   return Number(kb) / 1024;
-}
-
-function pidOf(child: ChildProcess): number {
-  if (child.pid === undefined) throw new Error('the process did not start');
-  return child.pid;
 }

@@ -23,9 +23,10 @@ export async function readRequests(
   };
   return Object.fromEntries(
     Object.entries(paths).map(([name, targets]) => {
-      const file = lab.file(`${name.replaceAll(/[^a-z-]/gi, '_')}-${dataset.traces}.requests`);
-      const requests = targets.map((path) => ({ method: 'GET' as const, path }));
-      return [name, writeRequests(file, dataset.key, requests)];
+      const file = lab.file(`${name.replaceAll(/[^a-z-]/gi, '_')}-${dataset.name}.requests`);
+      const { key } = dataset;
+      const requests = targets.map((path) => ({ method: 'GET' as const, path, key }));
+      return [name, writeRequests(file, requests)];
     }),
   );
 }

@@ -1,0 +1,116 @@
+import type { Bench, Finding } from '../lab/bench.ts';
+import { smallPayloads } from '../lab/bodies.ts';
+import { comparePages } from '../lab/compare-pages.ts';
+import { compareReads } from '../lab/compare-reads.ts';
+import type { Lab } from '../lab/lab.ts';
+import { fire } from '../lab/load.ts';
+import type { Load } from '../lab/load.ts';
+import { startPostgres } from '../lab/postgres.ts';
+import type { BenchPostgres } from '../lab/postgres.ts';
+import { startControl, startService } from '../lab/processes.ts';
+import { inTurns } from '../lab/rounds.ts';
+import { median, medianRatio, milliseconds, perSecond } from '../lab/statistics.ts';
+import { makeTeams } from '../lab/teams.ts';
+import { postRequests, writingConnections as connections } from '../lab/writers.ts';
+
+const bench = 'postgres';
+
+export const postgres: Bench = {
+  name: bench,
+  asks: 'one server on PostgreSQL: POST /traces of one team and of 1,000 beside an echo; reads at 1 M traces',
+  async run(lab) {
+    const server = await startPostgres();
+    try {
+      return [...(await writes(lab, server)), ...(await reads(lab, server))];
+    } finally {
+      await server.stop();
+    }
+  },
+};
+
+/** The same service and database for one team and for many, so that nothing but the keys of the requests differs. */
+async function writes(lab: Lab, server: BenchPostgres): Promise<Finding[]> {
+  const { rounds, seconds, warmUpSeconds, teams } = lab.plan;
+  const database = await server.emptyDatabase('writes');
+  const keys = await makeTeams(database.url, teams);
+  const ofOne = postRequests(lab, 'postgres-one', [database.key], smallPayloads);
+  const ofMany = postRequests(lab, 'postgres-many', keys, smallPayloads);
+  const echo = await startControl('echo-server.ts');
+  const service = await startService(database.url);
+  const contestants = {
+    E: { url: echo.url, requests: ofOne },
+    one: { url: service.url, requests: ofOne },
+    many: { url: service.url, requests: ofMany },
+  };
+  for (const { url, requests } of Object.values(contestants)) {
+    await fire(url, requests, { connections, seconds: warmUpSeconds });
+  }
+  const measure = (name: keyof typeof contestants) => () =>
+    fire(contestants[name].url, contestants[name].requests, { connections, seconds });
+  const { E, one, many } = await inTurns(rounds, {
+    E: measure('E'),
+    one: measure('one'),
+    many: measure('many'),
+  });
+  await echo.stop();
+  await service.stop();
+
+  const [oneRates, manyRates] = [ratesOf(one), ratesOf(many)];
+  return [
+    ...besideEcho('one team', one, E),
+    ...besideEcho('1,000 teams', many, E),
+    {
+      bench,
+      what: 'requests a second of one team',
+      value: medianRatio(oneRates, manyRates),
+      unit: '× 1,000 teams',
+      goal: { atLeast: 0.8 },
+      detail: `${perSecond(oneRates)}; 1,000 teams ${perSecond(manyRates)}`,
+    },
+  ];
+}
+
+function besideEcho(who: string, ours: readonly Load[], echo: readonly Load[]): Finding[] {
+  const [rates, echoRates] = [ratesOf(ours), ratesOf(echo)];
+  const [p99s, echoP99s] = [ours, echo].map((loads) => loads.map(({ p99Us }) => p99Us));
+  return [
+    {
+      bench,
+      what: `${who}: requests a second`,
+      value: medianRatio(rates, echoRates),
+      unit: '× E',
+      goal: null,
+      detail: `${perSecond(rates)}; E ${perSecond(echoRates)}`,
+    },
+    {
+      bench,
+      what: `${who}: p99 latency`,
+      value: median(p99s ?? []) / median(echoP99s ?? []),
+      unit: '× E',
+      goal: null,
+      detail: `${milliseconds(p99s ?? [])}; E ${milliseconds(echoP99s ?? [])}`,
+    },
+  ];
+}
+
+function ratesOf(loads: readonly Load[]): number[] {
+  return loads.map((load) => load.perSecond);
+}
+
+async function reads(lab: Lab, server: BenchPostgres): Promise<Finding[]> {
+  const small = await server.filledDatabase(lab.plan.small);
+  const large = await server.filledDatabase(lab.plan.middle);
+  const control = await startControl('select-one-postgres-server.ts', [small.url]);
+  const findings = await compareReads(lab, {
+    bench,
+    datasets: [
+      { dataset: small, size: '10 k' },
+      { dataset: large, size: '1 M' },
+    ],
+    control,
+    controlName: 'P',
+    controlGoal: null,
+  });
+  await control.stop();
+  return [...findings, ...(await comparePages(lab, bench, large))];
+}

@@ -1,0 +1,31 @@
+import { makeKey } from '../../server/src/store/new-key.ts';
+import { openStore } from '../../server/src/store/open-store.ts';
+
+const atOnce = 8;
+
+/**
+ * A key for each of so many new teams in a PostgreSQL database. They come from the store itself: as many runs of the command line would
+ * last longer than the bench.
+ */
+export async function makeTeams(url: string, count: number): Promise<string[]> {
+  const options = { clock: { kind: 'system' }, role: 'tool' } as const;
+  const store = await openStore({ kind: 'postgres', url }, options);
+  const keys: string[] = [];
+  let begun = 0;
+  async function work(): Promise<void> {
+    while (begun < count) {
+      begun += 1;
+      const nowUs = Date.now() * 1000;
+      const { team } = await store.ensureTeam(`bench ${begun}`, nowUs);
+      const { key, record } = makeKey({ name: null, scope: 'full', nowUs, expiresAtUs: null });
+      await store.createKey(team.id, record);
+      keys.push(key);
+    }
+  }
+  try {
+    await Promise.all(Array.from({ length: atOnce }, work));
+    return keys;
+  } finally {
+    await store.close();
+  }
+}
