@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { PackedTrace } from './mover.ts';
+import type { MovedRequest, PackedTrace } from './mover.ts';
 import type { Store, TeamSummary } from './store.ts';
 
 export interface CopyOptions {
@@ -57,11 +57,12 @@ export async function copyStore(
   }
   // Nobody has written since the claim, so now it is all.
   const teams = await catchUp();
-  for (const { id } of teams) await to.takeRequests(id, await from.knownRequests(id, clock()));
+  for (const { id } of teams) await copyRequests(from, to, id, clock());
   // The keys come last: until everything is there, nobody can write to a team's copy.
-  const keys = await from.keysWithHashes();
+  const isCopied = new Set(teams.map(({ id }) => id));
+  const keys = (await from.keysWithHashes()).filter(({ teamId }) => isCopied.has(teamId));
   await to.takeKeys(keys);
-  await refuseLateTraces(from, teams);
+  refuseLateComers(teams, await from.teams(clock()));
   return { teams, keys: keys.length, copied };
 }
 
@@ -72,19 +73,29 @@ async function copyTeam(
   onProgress: (count: number) => void,
 ): Promise<number> {
   await to.takeTeam(team);
-  const { firstSeq } = await from.place(team.id);
+  // What comes meanwhile is for the next pass: a busy team must not keep the others waiting.
+  const { firstSeq, lastSeq } = await from.place(team.id);
   const start = await nextSeq(from, to, team);
   let seq = start;
   let reading = readFrom(from, team, seq);
-  for (;;) {
+  while (seq <= lastSeq) {
     const traces = await reading;
-    if (traces.length === 0) return seq - start;
+    if (traces.length === 0) throw isMissing(team, seq);
     seq += traces.length;
     // The next ones are read while these are written.
-    reading = readFrom(from, team, seq);
+    if (seq <= lastSeq) reading = readFrom(from, team, seq);
     const taken = await to.takeTraces(team.id, traces);
     if (taken.kind === 'elsewhere') throw isForeign(team);
     onProgress(seq - firstSeq);
+  }
+  return seq - start;
+}
+
+async function copyRequests(from: Store, to: Store, teamId: string, nowUs: number): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined;) {
+    const requests: readonly MovedRequest[] = await from.knownRequests(teamId, nowUs, after);
+    await to.takeRequests(teamId, requests);
+    after = requests.at(-1)?.keyHash;
   }
 }
 
@@ -101,25 +112,27 @@ async function nextSeq(from: Store, to: Store, team: TeamSummary): Promise<numbe
   return target.lastSeq + 1;
 }
 
-function readFrom(from: Store, { id, name }: TeamSummary, seq: number) {
-  const reading = from.packedTraces(id, seq).then((traces): readonly PackedTrace[] => {
+function readFrom(from: Store, team: TeamSummary, seq: number) {
+  const reading = from.packedTraces(team.id, seq).then((traces): readonly PackedTrace[] => {
     const gap = traces.findIndex((trace, i) => trace.seq !== seq + i);
     if (gap === -1) return traces;
-    throw new OperatorError(
-      `The source misses trace ${seq + gap} of the team "${name}". tracetally verify tells more.`,
-    );
+    throw isMissing(team, seq + gap);
   });
   // It is waited for later; until then a failure of it is nobody's.
   reading.catch(() => {});
   return reading;
 }
 
-/** The claim on a database that others can reach keeps nobody away. */
-async function refuseLateTraces(from: Store, teams: readonly TeamSummary[]): Promise<void> {
-  for (const { id, traces } of teams) {
-    const { firstSeq, lastSeq } = await from.place(id);
-    if (lastSeq - firstSeq + 1 !== traces) throw isBeingWritten('somebody');
-  }
+/** The claim on a database that others can reach keeps nobody away, and a command may always add a team. */
+function refuseLateComers(copied: readonly TeamSummary[], now: readonly TeamSummary[]): void {
+  const counts = new Map(copied.map(({ id, traces }) => [id, traces]));
+  if (now.some(({ id, traces }) => counts.get(id) !== traces)) throw isBeingWritten('somebody');
+}
+
+function isMissing({ name }: TeamSummary, seq: number): OperatorError {
+  return new OperatorError(
+    `The source misses trace ${seq} of the team "${name}". tracetally verify tells more.`,
+  );
 }
 
 function isBeingWritten(writers: string): OperatorError {

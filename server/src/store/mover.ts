@@ -42,8 +42,8 @@ export interface Mover {
   place(teamId: string): Promise<TeamPlace>;
   /** As many as may be in memory at once, from a number on, in their order; none where there are no more. */
   packedTraces(teamId: string, fromSeq: number): Promise<readonly PackedTrace[]>;
-  /** Those that have not expired. */
-  knownRequests(teamId: string, nowUs: number): Promise<readonly MovedRequest[]>;
+  /** Those that have not expired, by the hash of their key and after one, as many as may be in memory at once. */
+  knownRequests(teamId: string, nowUs: number, after?: string): Promise<readonly MovedRequest[]>;
   keysWithHashes(): Promise<readonly MovedKey[]>;
 
   /** Adds the team where there is none of its id. Rejects where its name is another team's. */

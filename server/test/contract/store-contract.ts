@@ -15,6 +15,7 @@ import type {
 import { verifyTeam } from '../../src/store/verify.ts';
 import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
+import { describeMoverContract } from './mover-contract.ts';
 import { describeOnceContract } from './once-contract.ts';
 
 export interface StoreUnderTest {
@@ -383,6 +384,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
     });
   });
   describeOnceContract(name, prepare);
+  describeMoverContract(name, prepare);
 }
 
 function write(teamId: string, ...bodies: TraceInput[]): TraceWrite {

@@ -22,7 +22,7 @@ export interface DistributeReport {
 }
 
 const connectMsMax = 10_000;
-const lockSecondsMax = 10;
+const lockSecondsMax = 5;
 /** It moves all that a table holds. */
 const unhurriedMs = 2 ** 31 - 1;
 

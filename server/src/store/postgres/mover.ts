@@ -36,8 +36,8 @@ export function openMover({ reading, writing, begin }: Pools): Mover {
       return rows.map(packedFromRow);
     },
 
-    async knownRequests(teamId, nowUs) {
-      const rows = await ask(reading, ofOneTeam.readRequests, [teamId, nowUs]);
+    async knownRequests(teamId, nowUs, after = '') {
+      const rows = await ask(reading, ofOneTeam.readRequests, [teamId, nowUs, after]);
       return rows.map(requestFromRow);
     },
 

@@ -108,7 +108,8 @@ const reading = {
 
   readRequests: `
     select key_hash, body_hash, first_seq, count, rejected, expires_at_us from idempotency
-    where team_id = $1 and expires_at_us > $2`,
+    where team_id = $1 and expires_at_us > $2 and key_hash > $3
+    order by key_hash limit ${limits.moveRowsMax}`,
 
   readTotal: `
     select ${tallyColumns} from rollups
@@ -184,7 +185,7 @@ export const ofSmallTables = {
   takeKey: `
     insert into api_keys (id, team_id, hash, prefix, name, scope, created_at_us, expires_at_us, revoked_at_us, replaced_by)
     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-    on conflict (id) do update set expires_at_us = excluded.expires_at_us, revoked_at_us = excluded.revoked_at_us,
+    on conflict (id) do update set expires_at_us = excluded.expires_at_us, revoked_at_us = coalesce(excluded.revoked_at_us, api_keys.revoked_at_us),
       replaced_by = excluded.replaced_by`,
   replaceKey: `
     update api_keys set expires_at_us = $2, replaced_by = $3

@@ -29,9 +29,9 @@ export async function backupSqlite(
   if (!existsSync(path)) throw new OperatorError(`There is no database ${path}.`);
   if (existsSync(file)) throw new OperatorError(`${file} is there already. Choose another name.`);
   if (!existsSync(dirname(file))) throw new OperatorError(`There is no folder ${dirname(file)}.`);
-  refuseForeignFile(path);
   const part = `${file}.part`;
   try {
+    refuseForeignFile(path);
     removePart(part);
     await copyPages(path, part, onProgress);
     const traces = check(part);

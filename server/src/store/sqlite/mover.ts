@@ -63,13 +63,14 @@ export function openMover(
       return traces;
     },
 
-    async knownRequests(teamId, nowUs) {
+    async knownRequests(teamId, nowUs, after = '') {
       return db
         .prepare(
           `select key_hash, body_hash, first_seq, count, rejected, expires_at_us from idempotency
-           where team_no = ${teamNo} and expires_at_us > ?`,
+           where team_no = ${teamNo} and expires_at_us > ? and key_hash > ?
+           order by key_hash limit ${limits.moveRowsMax}`,
         )
-        .all(teamId, nowUs)
+        .all(teamId, nowUs, after)
         .map(requestFromRow);
     },
 
@@ -143,7 +144,7 @@ function takeKey(db: DatabaseSync, key: MovedKey): void {
   db.prepare(`
     insert into api_keys (id, team_no, hash, prefix, name, scope, created_at_us, expires_at_us, revoked_at_us, replaced_by)
     values (?, (select no from teams where id = ?), ?, ?, ?, ?, ?, ?, ?, ?)
-    on conflict (id) do update set expires_at_us = excluded.expires_at_us, revoked_at_us = excluded.revoked_at_us,
+    on conflict (id) do update set expires_at_us = excluded.expires_at_us, revoked_at_us = coalesce(excluded.revoked_at_us, api_keys.revoked_at_us),
       replaced_by = excluded.replaced_by`).run(
     key.id,
     key.teamId,

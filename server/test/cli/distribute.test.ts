@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import pg from 'pg';
+import { OperatorError } from '../../src/errors.ts';
+import { distributePostgres } from '../../src/store/postgres/distribute.ts';
+import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
+import { tablesByTeam, tablesOnEveryNode } from '../../src/store/postgres/tables.ts';
+import { runCli } from '../support/cli.ts';
+import { usePostgres } from '../support/postgres.ts';
+import { assertRefused, toolInFolder } from './helpers.ts';
+
+const postgres = usePostgres();
+
+/**
+ * Stand-ins for the few functions and tables of Citus that the command uses: they note what they are asked for and what a table is
+ * afterwards, and move nothing. Whether Citus accepts the tables, and every statement on them, is shown by other tests and by hand.
+ */
+const standIns = `
+  insert into pg_extension (oid, extname, extowner, extnamespace, extrelocatable, extversion)
+    values (99999, 'citus', 10, 'public'::regnamespace, false, '13.0');
+  create schema citus;
+  set search_path = citus;
+  create table calls (no bigint generated always as identity, what text not null);
+  create table nodes (nodeid integer, success boolean, fsync text);
+  insert into nodes values (1, true, 'on'), (2, true, 'on');
+  create table pg_dist_partition
+    (logicalrelid regclass primary key, partmethod "char", partkey text, colocationid integer, repmodel "char");
+  create table pg_dist_shard (logicalrelid regclass, shardid bigint);
+  create table pg_dist_shard_placement (shardid bigint, nodename text, nodeport integer);
+
+  create function column_to_column_name(regclass, text) returns text language sql as 'select $2';
+  create function run_command_on_all_nodes(command text)
+    returns table (nodeid integer, success boolean, result text) language sql as
+    'select nodeid, success, case when success then fsync else ''connection refused'' end from citus.nodes';
+  create function create_reference_table(table_name regclass) returns void language sql as $$
+    insert into citus.calls (what) values (table_name || ' on every node');
+    insert into citus.pg_dist_partition values (table_name, 'n', null, 1, 't') $$;
+  create function create_distributed_table(
+    table_name regclass, distribution_column text, distribution_type text default 'hash',
+    colocate_with text default 'default', shard_count integer default null) returns void language sql as $$
+    insert into citus.calls (what) values (format('%s by %s, with %s', table_name, distribution_column, colocate_with));
+    insert into citus.pg_dist_partition select table_name, 'h', distribution_column,
+      coalesce((select colocationid from citus.pg_dist_partition where logicalrelid::text = colocate_with), 7), 's'
+      on conflict (logicalrelid) do update set partmethod = excluded.partmethod, partkey = excluded.partkey,
+        colocationid = excluded.colocationid, repmodel = excluded.repmodel;
+    insert into citus.pg_dist_shard select table_name, table_name::oid::bigint * 100 + n from generate_series(1, 32) n;
+    insert into citus.pg_dist_shard_placement select shardid, 'node-' || shardid % 3, 5432
+      from citus.pg_dist_shard where logicalrelid = table_name $$;
+  create function truncate_local_data_after_distributing_table(regclass) returns void language sql as
+    'insert into citus.calls (what) values (''emptied '' || $1)'`;
+
+async function clusterLike(): Promise<string> {
+  const url = await postgres.createDatabase();
+  await postgres.sql(url, standIns);
+  const name = new URL(url).pathname.slice(1);
+  await postgres.sql(url, `alter database ${name} set search_path = public, citus`);
+  return url;
+}
+
+async function callsAt(url: string): Promise<string[]> {
+  const rows = await postgres.sql(url, 'select what from citus.calls order by no');
+  return rows.map(({ what }) => String(what));
+}
+
+const distribute = (url: string) => distributePostgres(url, () => {});
+const all = [...tablesOnEveryNode, ...tablesByTeam];
+const [first, ...others] = tablesByTeam;
+/** The small tables come first: those of a team point to them. */
+const inOrder = [
+  ...tablesOnEveryNode.map((table) => `${table} on every node`),
+  `${first} by team_id, with none`,
+  ...others.map((table) => `${table} by team_id, with ${first}`),
+];
+const isCreation = (what: string) => !what.startsWith('emptied');
+
+/** A refusal in a sentence, after which nothing is otherwise than before. */
+async function assertUnchanged(url: string, words: RegExp): Promise<void> {
+  const before = await callsAt(url);
+  await assert.rejects(distribute(url), (error) => {
+    assert.ok(error instanceof OperatorError, String(error));
+    assert.match(error.message, words);
+    return true;
+  });
+  assert.deepEqual(await callsAt(url), before);
+}
+
+describe('tracetally distribute', { concurrency: 2 }, () => {
+  test('tables that somebody is writing to are not waited for without end', async () => {
+    const url = await clusterLike();
+    await (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' })).close();
+    const writer = new pg.Client({ connectionString: url });
+    await writer.connect();
+    try {
+      await writer.query('begin');
+      await writer.query('lock table traces in row exclusive mode');
+      await assertUnchanged(url, /^The tables at PostgreSQL at .* are in use\. Stop the servers/);
+      await writer.query('rollback');
+      await distribute(url);
+    } finally {
+      await writer.end();
+    }
+  });
+
+  test('a store that is no Citus cluster is refused with a sentence and left as it is', async (t) => {
+    const onFile = await toolInFolder(t).run('distribute');
+    assertRefused(onFile, 1, /^Only a PostgreSQL database with the extension "citus"/);
+    const url = await postgres.createDatabase();
+    const result = await runCli(['distribute', '--database', url]);
+    assertRefused(
+      result,
+      1,
+      /^PostgreSQL at .* is not a Citus cluster: .* no extension "citus"\.\n$/,
+    );
+    const tables = "select 1 from pg_class where relnamespace = 'public'::regnamespace";
+    assert.deepEqual(await postgres.sql(url, tables), []);
+  });
+
+  test('the first run makes every table what it should be, in order, and the second changes nothing', async () => {
+    const url = await clusterLike();
+    const run = (...flags: string[]) => runCli(['distribute', '--database', url, ...flags]);
+    const once = await run('--json');
+    assert.equal(once.code, 0, once.stderr);
+    const report = JSON.parse(once.stdout) as {
+      nodes: number;
+      shards: number;
+      tables: { table: string; layout: string; changed: boolean }[];
+    };
+    assert.deepEqual([report.nodes, report.shards], [3, 32]);
+    assert.deepEqual(
+      report.tables,
+      all.map((table, i) => ({
+        table,
+        layout: i < tablesOnEveryNode.length ? 'on every node' : 'by team',
+        changed: true,
+      })),
+    );
+    const calls = await callsAt(url);
+    assert.deepEqual(calls.filter(isCreation), inOrder);
+    assert.deepEqual(
+      calls.filter((what) => !isCreation(what)).sort(),
+      all.map((table) => `emptied ${table}`).sort(),
+      'what was moved is gone from the coordinator',
+    );
+
+    const again = await run();
+    assert.equal(again.code, 0, again.stderr);
+    assert.equal(again.stderr, '');
+    assert.match(again.stdout, /32 shards on 3 nodes\.\n$/);
+    assert.equal(again.stdout.match(/ before$/gm)?.length, all.length);
+    assert.deepEqual(await callsAt(url), calls);
+  });
+
+  test('a run that fails in the middle changes nothing, and the next one does it all', async () => {
+    const url = await clusterLike();
+    await postgres.sql(
+      url,
+      `alter table citus.calls add constraint trouble check (what not like 'rollups by%')`,
+    );
+    await assertUnchanged(url, /^Cannot open PostgreSQL at .*trouble.*\.$/);
+    await postgres.sql(url, 'alter table citus.calls drop constraint trouble');
+    await distribute(url);
+    assert.deepEqual((await callsAt(url)).filter(isCreation), inOrder);
+  });
+
+  test('what is as it should be is left alone, and the rest is made', async () => {
+    const url = await clusterLike();
+    await distribute(url);
+    await postgres.sql(url, 'truncate citus.calls');
+    await postgres.sql(
+      url,
+      `delete from citus.pg_dist_partition where logicalrelid in ('key_uses'::regclass, 'rollups'::regclass)`,
+    );
+    // One that a foreign key ties to a reference table is known to Citus too, and not yet what it should be.
+    await postgres.sql(
+      url,
+      `update citus.pg_dist_partition set partmethod = 'n', partkey = null, repmodel = 's'
+     where logicalrelid = 'idempotency'::regclass`,
+    );
+    const { tables } = await distribute(url);
+    const made = ['key_uses', 'rollups', 'idempotency'];
+    assert.deepEqual(
+      tables.filter(({ isNew }) => isNew).map(({ table }) => table),
+      made,
+    );
+    assert.deepEqual(
+      (await callsAt(url)).filter(isCreation),
+      inOrder.filter((what) => made.includes(what.split(' ')[0] ?? '')),
+    );
+  });
+
+  test('a table that somebody has distributed in another way is refused', async () => {
+    const url = await clusterLike();
+    await distribute(url);
+    const harms: [harm: string, undo: string, words: RegExp][] = [
+      [
+        "partkey = 'id' where logicalrelid = 'traces'::regclass",
+        "partkey = 'team_id' where logicalrelid = 'traces'::regclass",
+        /traces should be distributed by team_id/,
+      ],
+      [
+        "colocationid = 8 where logicalrelid = 'rollups'::regclass",
+        "colocationid = 7 where logicalrelid = 'rollups'::regclass",
+        /should be co-located/,
+      ],
+      [
+        "partmethod = 'h', partkey = 'id', repmodel = 's' where logicalrelid = 'teams'::regclass",
+        "partmethod = 'n', partkey = null, repmodel = 't' where logicalrelid = 'teams'::regclass",
+        /teams should be a reference table/,
+      ],
+      [
+        "partmethod = 'n', partkey = null, repmodel = 't' where logicalrelid = 'traces'::regclass",
+        "partmethod = 'h', partkey = 'team_id', repmodel = 's' where logicalrelid = 'traces'::regclass",
+        /traces should be distributed by team_id/,
+      ],
+    ];
+    for (const [harm, undo, words] of harms) {
+      await postgres.sql(url, `update citus.pg_dist_partition set ${harm}`);
+      await assertUnchanged(url, words);
+      await postgres.sql(url, `update citus.pg_dist_partition set ${undo}`);
+    }
+    await distribute(url);
+  });
+
+  test('a node that could lose what it acknowledged is refused, and one that does not answer', async () => {
+    const url = await clusterLike();
+    await postgres.sql(url, "update citus.nodes set fsync = 'off' where nodeid = 2");
+    await assertUnchanged(url, /^Node 2 of the cluster runs with fsync = off/);
+    await postgres.sql(url, 'update citus.nodes set success = false where nodeid = 2');
+    await assertUnchanged(url, /^Node 2 of the cluster does not answer: connection refused\.$/);
+    assert.deepEqual(await callsAt(url), []);
+  });
+});

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { after, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { draftTrace } from '../../src/core/trace.ts';
+import { makeKey } from '../../src/store/new-key.ts';
+import { assertSameTraces, copyAll, copyArgs, withStoreAt } from '../cli/copy-lab.ts';
+import { assertRefused, eventually } from '../cli/helpers.ts';
+import { runCli, spawnCli } from '../support/cli.ts';
+import { usePostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/service.ts';
+import { rounds, seededRandom } from './crash-lab.ts';
+
+const postgres = usePostgres();
+const folder = temporaryFolder();
+after(() => folder.remove());
+
+const teams = 3;
+const tracesOfTeam = 7000;
+const total = teams * tracesOfTeam;
+
+let filling: Promise<string> | null = null;
+/** A file with some teams, a key each, and 21,000 traces, some of them compressed. */
+const source = (): Promise<string> => (filling ??= fill(`sqlite:${join(folder.path, 'house.db')}`));
+
+async function fill(place: string): Promise<string> {
+  await withStoreAt(place, async (store) => {
+    for (let no = 0; no < teams; no++) {
+      const { team } = await store.ensureTeam(`team ${no}`, 1);
+      const wishes = { name: null, scope: 'full', nowUs: 1, expiresAtUs: null } as const;
+      await store.createKey(team.id, makeKey(wishes).record);
+      for (let made = 0; made < tracesOfTeam; made += 1000) {
+        const drafts = Array.from({ length: 1000 }, (_, i) =>
+          draftTrace({
+            model: `m${i % 5}`,
+            user_identifier: `${no}.${made + i}`,
+            input: 'again '.repeat(i % 50 === 0 ? 500 : 5),
+            cost_usd: i / 1e6,
+          }),
+        );
+        await store.append([{ teamId: team.id, drafts }]);
+      }
+    }
+  });
+  return place;
+}
+
+/** Kills a copy some time after it has begun to copy; tells what the target has then. */
+async function killCopy(from: string, to: string, afterMs: number): Promise<number> {
+  return withStoreAt(to, async (store) => {
+    const count = async () => (await store.teams(0)).reduce((sum, { traces }) => sum + traces, 0);
+    const before = await count();
+    const child = spawnCli(copyArgs(from, to));
+    const ended = new Promise((resolve) => child.once('close', resolve));
+    const hasBegun = async () => ((await count()) > before ? true : null);
+    await eventually('the copy goes on', 20_000, hasBegun, 5);
+    await sleep(afterMs);
+    child.kill('SIGKILL');
+    await ended;
+    const traces = await count();
+    const keys = await store.keys(null);
+    if (traces < total) assert.deepEqual(keys, [], 'nobody can sign in at half a copy');
+    return traces;
+  });
+}
+
+/** Kills copies at random moments until it has been done a few times, then lets one end. */
+async function copyWithKills(t: TestContext, from: string, to: string): Promise<void> {
+  const { seed, random } = seededRandom();
+  const places: number[] = [];
+  while (places.length < rounds(3) && (places.at(-1) ?? 0) < total) {
+    places.push(await killCopy(from, to, random() * 200));
+  }
+  t.diagnostic(`CRASH_SEED=${seed}: killed at ${places.join(', ')} of ${total}`);
+  assert.ok((places[0] ?? total) < total, 'none was killed before the end');
+  const report = await copyAll(from, to);
+  assert.deepEqual([report.traces, report.copied], [total, total - (places.at(-1) ?? 0)]);
+  assert.equal(report.keys, teams);
+}
+
+test('copies into PostgreSQL and back that are killed again and again end with everything, once', async (t) => {
+  const stores = [await source(), await postgres.createDatabase(), `sqlite:${folder.path}/new.db`];
+  for (const [i, target] of stores.slice(1).entries()) {
+    await copyWithKills(t, stores[i] ?? '', target);
+    assert.equal(await assertSameTraces(await source(), target), total);
+  }
+});
+
+test('a copy that loses its connection says so in a sentence, and goes on when it is run again', async (t) => {
+  const target = await postgres.createDatabase();
+  const before = await killCopy(await source(), target, 0);
+  // What every transaction needs first is taken, so that the copy stands in the middle of one when it is cut off.
+  const holder = new pg.Client({ connectionString: target });
+  await holder.connect();
+  t.after(() => holder.end());
+  await holder.query('begin');
+  await holder.query('lock table team_counters in exclusive mode');
+  const running = runCli(copyArgs(await source(), target));
+  const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+  const [found] = await eventually('the copy waits', 20_000, async () => {
+    const rows = await postgres.sql(target, waiting);
+    return rows.length > 0 ? rows : null;
+  });
+  await postgres.sql(target, 'select pg_terminate_backend($1)', [found?.['pid']]);
+  assertRefused(await running, 1, /^The store does not answer\. \(.*terminat.*\)\n$/);
+  await holder.query('rollback');
+  assert.equal((await copyAll(await source(), target)).copied, total - before);
+  assert.equal(await assertSameTraces(await source(), target), total);
+});
