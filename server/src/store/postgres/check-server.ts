@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { OperatorError } from '../../errors.ts';
 import { run } from './connection.ts';
+import { giveUpNames, isBehindPooler } from './statement-names.ts';
 
 /** What a server must be and do for the promises of the store to hold. */
 export interface ServerSettings {
@@ -12,6 +13,7 @@ export interface ServerSettings {
   synchronous_commit: string;
   encoding: string;
   float_digits: number;
+  backend_pid: number;
 }
 
 const oldestVersion = 14;
@@ -24,7 +26,8 @@ const readSettings = `
     current_setting('fsync') as fsync,
     current_setting('synchronous_commit') as synchronous_commit,
     current_setting('server_encoding') as encoding,
-    current_setting('extra_float_digits')::integer as float_digits`;
+    current_setting('extra_float_digits')::integer as float_digits,
+    pg_backend_pid() as backend_pid`;
 
 /** Refuses a server that cannot keep what it acknowledges. Answers how commits are to be synced. */
 export async function checkServer(client: pg.ClientBase, where: string): Promise<string> {
@@ -32,6 +35,7 @@ export async function checkServer(client: pg.ClientBase, where: string): Promise
   const settings = rows[0] as unknown as ServerSettings;
   const reason = unfitBecause(settings);
   if (reason !== null) throw new OperatorError(`${where} ${reason}`);
+  if (isBehindPooler(client, settings.backend_pid)) giveUpNames(client);
   // Weaker than this, an acknowledged trace could be lost in a power cut. Whoever has replicas may have set more.
   return settings.synchronous_commit === 'off' ? 'on' : settings.synchronous_commit;
 }

@@ -1,7 +1,8 @@
 import pg from 'pg';
 import { limits } from '../../limits.ts';
 import type { StoreOptions } from '../store.ts';
-import { ConnectionLost, asFailure, sortError } from './postgres-errors.ts';
+import { ConnectionLost, asFailure, isNameUnknown, sortError } from './postgres-errors.ts';
+import { allowNames, giveUpNames, nameFor } from './statement-names.ts';
 
 export type Values = readonly unknown[];
 export type Row = Record<string, unknown>;
@@ -20,10 +21,15 @@ export const serverName = 'tracetally';
 const toolName = 'tracetally command';
 
 export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 'begin'> {
-  const names = { application_name: role === 'server' ? serverName : toolName };
-  // One of them stays open, so that the database shows that a server is at work. Statements whose answers need not be waited for one by one are sent together: a transaction takes two round trips, not eight.
-  const writing = openPool(url, limits.postgresWritersMax, { ...names, min: 1, pipeline: true });
-  const reading = openPool(url, limits.postgresReadersMax, names);
+  const shown = { application_name: role === 'server' ? serverName : toolName };
+  // One of them stays open, so that the database shows that a server is at work. Statements whose answers need not be waited for one
+  // by one are sent together: a transaction takes two round trips, not eight.
+  const writing = openPool(url, limits.postgresWritersMax, { ...shown, min: 1, pipeline: true });
+  const reading = openPool(url, limits.postgresReadersMax, shown);
+  const naming = { isOn: true };
+  for (const pool of [writing, reading]) {
+    pool.on('connect', (client) => allowNames(client, naming));
+  }
   return {
     writing,
     reading,
@@ -81,9 +87,11 @@ export async function run(
   answerMsMax: number = limits.postgresAnswerMsMax,
 ): Promise<pg.QueryResult<Row>> {
   try {
+    const name = values.length === 0 ? undefined : nameFor(client, text);
     const query = { text, values: values as unknown[], query_timeout: answerMsMax };
-    return await client.query<Row>(query);
+    return await client.query<Row>(name === undefined ? query : { ...query, name });
   } catch (error) {
+    if (isNameUnknown(error)) giveUpNames(client);
     throw sortError(error);
   }
 }
@@ -111,7 +119,8 @@ export async function ask(
 ): Promise<Row[]> {
   try {
     return await askOnce(pool, text, values, answerMsMax).catch((error: unknown) => {
-      if (error instanceof ConnectionLost) return askOnce(pool, text, values, answerMsMax);
+      if (error instanceof ConnectionLost || isNameUnknown(error))
+        return askOnce(pool, text, values, answerMsMax);
       throw error;
     });
   } catch (error) {

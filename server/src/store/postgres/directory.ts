@@ -1,9 +1,9 @@
-import type { Scope } from '../../core/api-key.ts';
 import { parseUuid, uuidV7 } from '../../core/uuid.ts';
 import type { KeyDirectory, KeyRecord, NewKey, Team } from '../store.ts';
 import { ask, inTransaction, run } from './connection.ts';
 import type { Pools, Row, Values } from './connection.ts';
-import { numberOf, numberOrNull } from './rows.ts';
+import { openKeyFinder } from './key-finder.ts';
+import { keyFromRow, numberOf } from './rows.ts';
 import { ofSmallTables, overAllTeams } from './statements.ts';
 
 /** Teams and keys: small tables, read at sign-in and written by the command line. */
@@ -75,7 +75,7 @@ export function openDirectory({
       });
     },
     findKey: (keyId) => readKey(ofSmallTables.readKeyById, keyId),
-    findKeyByHash: (hash) => readKey(ofSmallTables.readKeyByHash, hash),
+    findKeyByHash: openKeyFinder({ reading }),
     async keys(teamId) {
       const rows = await (teamId === null
         ? ask(reading, ofSmallTables.readKeys, [])
@@ -103,21 +103,5 @@ function teamFromRow(row: Row): Team {
     id: row['id'] as string,
     name: row['name'] as string,
     createdAtUs: numberOf(row['created_at_us']),
-  };
-}
-
-export function keyFromRow(row: Row): KeyRecord {
-  return {
-    id: row['id'] as string,
-    teamId: row['team_id'] as string,
-    teamName: row['team_name'] as string,
-    prefix: row['prefix'] as string,
-    name: row['name'] as string | null,
-    scope: row['scope'] as Scope,
-    createdAtUs: numberOf(row['created_at_us']),
-    expiresAtUs: numberOrNull(row['expires_at_us']),
-    revokedAtUs: numberOrNull(row['revoked_at_us']),
-    replacedBy: row['replaced_by'] as string | null,
-    lastUsedAtUs: numberOrNull(row['last_used_at_us']),
   };
 }

@@ -20,6 +20,8 @@ const states = {
   serializationFailure: '40001',
   deadlockDetected: '40P01',
   diskFull: '53100',
+  statementUnknown: '26000',
+  statementKnown: '42P05',
 };
 const storeClasses = new Set([
   '08', // connection
@@ -35,7 +37,7 @@ const storeClasses = new Set([
 ]);
 
 export function faultOf(error: unknown): StoreFault {
-  if (error instanceof ConnectionLost) {
+  if (error instanceof ConnectionLost || isNameUnknown(error)) {
     return { code: 'store_unavailable', isOfStore: true, isWorthRetry: true };
   }
   const state = stateOf(error);
@@ -58,6 +60,12 @@ export function sortError(error: unknown): Error {
   const isEnd = state.startsWith('08') || state.startsWith('57P');
   if (error instanceof pg.DatabaseError && !isEnd) return error;
   return new ConnectionLost(wordsOf(error), { cause: error });
+}
+
+/** The connection knows our statements by other names than we think: somebody stands between. Nothing was done. */
+export function isNameUnknown(error: unknown): boolean {
+  const state = stateOf(error);
+  return state === states.statementUnknown || state === states.statementKnown;
 }
 
 /** What a caller of the store may see of an error. */

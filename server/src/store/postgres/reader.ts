@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { dimensions, emptyTally } from '../../core/rollup.ts';
+import { emptyTally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
@@ -81,7 +81,8 @@ export function openReader({ reading }: Pools): TraceReader {
     },
 
     async groups(teamId, dimension, take) {
-      const rows = await ask(reading, ofOneTeam.readGroups, [teamId, dimensions[dimension]]);
+      const statement = { model: ofOneTeam.readModels, feature: ofOneTeam.readFeatures }[dimension];
+      const rows = await ask(reading, statement, [teamId]);
       for (let at = 0; at < rows.length; at += limits.groupChunkRows) {
         // A hundred thousand names must not keep everybody else waiting.
         if (at > 0) await nextTurn();

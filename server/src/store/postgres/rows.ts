@@ -1,6 +1,7 @@
+import type { Scope } from '../../core/api-key.ts';
 import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
-import type { AuditTrace } from '../store.ts';
+import type { AuditTrace, KeyRecord } from '../store.ts';
 import { decodePayload, zstdBits } from '../payload.ts';
 import type { Row } from './connection.ts';
 
@@ -55,6 +56,22 @@ export function tallyFromRow(row: Row): Tally {
     completionTokens: bigintOf(row['completion_tokens']),
     costMicros: bigintOf(row['cost_micros']),
     costPicos: bigintOf(row['cost_picos']),
+  };
+}
+
+export function keyFromRow(row: Row): KeyRecord {
+  return {
+    id: row['id'] as string,
+    teamId: row['team_id'] as string,
+    teamName: row['team_name'] as string,
+    prefix: row['prefix'] as string,
+    name: row['name'] as string | null,
+    scope: row['scope'] as Scope,
+    createdAtUs: numberOf(row['created_at_us']),
+    expiresAtUs: numberOrNull(row['expires_at_us']),
+    revokedAtUs: numberOrNull(row['revoked_at_us']),
+    replacedBy: row['replaced_by'] as string | null,
+    lastUsedAtUs: numberOrNull(row['last_used_at_us']),
   };
 }
 

@@ -1,4 +1,5 @@
 import { allTime, dimensions } from '../../core/rollup.ts';
+import type { Dimension } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import type { Payload } from '../store.ts';
 
@@ -120,10 +121,9 @@ const reading = {
     where team_id = $1 and dimension = ${dimensions.total} and day between $2 and $3 and key = ''
     order by day`,
 
-  readGroups: `
-    select key, ${tallyColumns} from rollups
-    where team_id = $1 and dimension = $2 and day = ${allTime}
-    order by calls desc, key`,
+  readModels: readGroups(dimensions.model),
+
+  readFeatures: readGroups(dimensions.feature),
 
   auditTraces: `
     select ${countedColumns} from traces where team_id = $1 and seq > $2 order by seq limit ${limits.auditChunkRows}`,
@@ -133,6 +133,14 @@ const reading = {
     where team_id = $1 and (dimension, day, key) > ($2, $3, $4)
     order by dimension, day, key limit ${limits.auditChunkRows}`,
 };
+
+/** The dimension stands in the text: as a parameter it would be planned anew each time. */
+function readGroups(dimension: Dimension): string {
+  return `
+    select key, ${tallyColumns} from rollups
+    where team_id = $1 and dimension = ${dimension} and day = ${allTime}
+    order by calls desc, key`;
+}
 
 /**
  * Rows between two sequences, as long as the payloads of those before a row fill no chunk. Their stored length is known without
@@ -192,7 +200,7 @@ export const ofSmallTables = {
     where id = $1 and revoked_at_us is null and replaced_by is null returning team_id`,
   revokeKey: `update api_keys set revoked_at_us = $2 where id = $1 and revoked_at_us is null`,
   readKeyById: `${selectKey} where k.id = $1`,
-  readKeyByHash: `${selectKey} where k.hash = $1`,
+  readKeysByHash: `${selectKey} where k.hash = any($1::text[])`,
   readKeys: `${selectKey} order by k.created_at_us, k.id`,
   readKeysOfTeam: `${selectKey} where k.team_id = $1 order by k.created_at_us, k.id`,
   noteKeyUses: `

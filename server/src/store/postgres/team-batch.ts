@@ -5,6 +5,7 @@ import type { TraceStamp } from '../../core/trace.ts';
 import { uuidV7 } from '../../core/uuid.ts';
 import type { PackedPayloads } from '../payload.ts';
 import type { ClockJump, Once, Replay, TraceWrite, WriteOutcome } from '../store.ts';
+import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import type { Values } from './connection.ts';
 import { TraceColumns } from './trace-columns.ts';
 
@@ -114,16 +115,16 @@ function answerAgain({ bodyHash }: Once, earlier: KnownRequest): WriteOutcome {
 
 export function rollupColumns(deltas: readonly RollupDelta[]): Values {
   return [
-    deltas.map(({ dimension }) => dimension),
-    deltas.map(({ day }) => day),
-    deltas.map(({ key }) => key),
-    deltas.map(({ calls }) => calls),
-    deltas.map(({ errors }) => errors),
-    deltas.map(({ latencySum }) => latencySum),
-    deltas.map(({ latencyCount }) => latencyCount),
-    deltas.map(({ promptTokens }) => promptTokens),
-    deltas.map(({ completionTokens }) => completionTokens),
-    deltas.map(({ costMicros }) => costMicros),
-    deltas.map(({ costPicos }) => costPicos),
+    arrayOfPlain(deltas.map(({ dimension }) => dimension)),
+    arrayOfPlain(deltas.map(({ day }) => day)),
+    arrayOfText(deltas.map(({ key }) => key)),
+    arrayOfPlain(deltas.map(({ calls }) => calls)),
+    arrayOfPlain(deltas.map(({ errors }) => errors)),
+    arrayOfPlain(deltas.map(({ latencySum }) => latencySum)),
+    arrayOfPlain(deltas.map(({ latencyCount }) => latencyCount)),
+    arrayOfPlain(deltas.map(({ promptTokens }) => promptTokens)),
+    arrayOfPlain(deltas.map(({ completionTokens }) => completionTokens)),
+    arrayOfPlain(deltas.map(({ costMicros }) => costMicros)),
+    arrayOfPlain(deltas.map(({ costPicos }) => costPicos)),
   ];
 }

@@ -1,0 +1,31 @@
+import type { KeyRecord } from '../store.ts';
+import { ask } from './connection.ts';
+import type { Pools } from './connection.ts';
+import { keyFromRow } from './rows.ts';
+import { ofSmallTables } from './statements.ts';
+
+/** Looks up keys by their hash, all that are asked for in one turn of the event loop with one question. */
+export function openKeyFinder({
+  reading,
+}: Pick<Pools, 'reading'>): (hash: string) => Promise<KeyRecord | null> {
+  let asked = new Map<string, Promise<KeyRecord | null>>();
+  let answers: Promise<ReadonlyMap<string, KeyRecord>> | null = null;
+
+  async function lookUp(): Promise<ReadonlyMap<string, KeyRecord>> {
+    await new Promise((resolve) => setImmediate(resolve));
+    const hashes = [...asked.keys()];
+    asked = new Map();
+    answers = null;
+    const rows = await ask(reading, ofSmallTables.readKeysByHash, [hashes]);
+    return new Map(rows.map((row) => [row['hash'] as string, keyFromRow(row)]));
+  }
+
+  return (hash) => {
+    answers ??= lookUp();
+    const known = asked.get(hash);
+    if (known) return known;
+    const answer = answers.then((found) => found.get(hash) ?? null);
+    asked.set(hash, answer);
+    return answer;
+  };
+}
