@@ -69,8 +69,10 @@ export const limits = Object.freeze({
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,
   postgresIdleMsMax: 30_000,
-  // Nobody waits at a request for what looks at all traces of all teams.
-  postgresAuditMsMax: 3_600_000,
+  // What no request waits for: a look at all traces of all teams, migrations, the spreading over a cluster.
+  postgresUnhurriedMsMax: 24 * 3_600_000,
+  // A write that could not begin in this time is refused: nobody waits without end.
+  postgresWaitMsMax: 10_000,
   // A transaction that lost its connection or a race is tried again; a commit in doubt is looked for.
   postgresAttemptsMax: 4,
   postgresRetryMsMax: 5_000,

@@ -28,8 +28,7 @@ export const backup: Command = {
       database.path,
       call.words[0] ?? '',
       (done, total) => progress.show(done, total),
-    );
-    progress.end();
+    ).finally(() => progress.end());
     const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
     call.print(
       call.flags['json']

@@ -1,7 +1,7 @@
 import { parseDatabaseFlag } from '../config.ts';
 import { openClock } from '../core/clock.ts';
 import { OperatorError } from '../errors.ts';
-import { copyStore } from '../store/copy-store.ts';
+import { copyStore, refuseLateComers } from '../store/copy-store.ts';
 import type { CopyReport } from '../store/copy-store.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
@@ -24,7 +24,8 @@ export const copy: Command = {
     ...jsonFlag,
   },
   more:
-    'Teams, keys, traces and known Idempotency-Keys are copied, with ids, times and order as they are; the source is only read.\n' +
+    'Teams, keys, traces and known Idempotency-Keys are copied, with ids, times and order as they are. The source is only read\n' +
+    '(one of an older version is brought up to date first, as a start would). No server may run on the target meanwhile.\n' +
     'An interrupted copy goes on where it ended when it is run again. At the end everything in the target is recounted, as by\n' +
     'tracetally verify. A source that is being written is refused, unless with --follow: it copies on, says when it has caught\n' +
     'up, and ends when the servers of the source were stopped.\n' +
@@ -57,21 +58,13 @@ async function copyAndCheck(
   clock: () => number,
 ): Promise<number> {
   const startMs = performance.now();
-  const progress = openProgress('traces');
-  const report = await copyStore(source, target, {
-    clock,
-    follow: call.flags['follow'] === true,
-    onProgress: (done, total) => progress.show(done, total),
-    onCaughtUp(writers) {
-      progress.end();
-      call.note(`Caught up. Stop the writers (${writers}) when you are ready: the copy then ends.`);
-    },
-  });
-  progress.end();
+  const report = await copyWithProgress(call, source, target, clock);
   const differences = [
     ...(await unlikeSums(source, target, report)),
     ...(await differencesOf(target, report.teams)),
   ];
+  // The recount takes a while, and a server may have come back meanwhile.
+  await refuseLateComers(source, report.teams, clock());
   const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
   call.print(
     call.flags['json']
@@ -79,6 +72,30 @@ async function copyAndCheck(
       : asText(report, differences, seconds),
   );
   return differences.length === 0 ? 0 : 1;
+}
+
+async function copyWithProgress(
+  call: Call,
+  source: Store,
+  target: Store,
+  clock: () => number,
+): Promise<CopyReport> {
+  const progress = openProgress('traces');
+  try {
+    return await copyStore(source, target, {
+      clock,
+      follow: call.flags['follow'] === true,
+      onProgress: (done, total) => progress.show(done, total),
+      onCaughtUp(writers) {
+        progress.end();
+        call.note(
+          `Caught up. Stop the writers (${writers}) when you are ready: the copy then ends.`,
+        );
+      },
+    });
+  } finally {
+    progress.end();
+  }
 }
 
 /** Both stores must say the same of each team; the recount of the target then says that it is right. */

@@ -9,20 +9,23 @@ const redrawMs = 100;
 
 export function openProgress(what: string, stream: NodeJS.WriteStream = process.stderr): Progress {
   if (!stream.isTTY) return { show() {}, end() {} };
-  const startMs = performance.now();
+  let start: { ms: number; done: number } | null = null;
   let drawnMs = 0;
   return {
     show(done, total) {
       const nowMs = performance.now();
+      // What was there before does not count for the speed.
+      start ??= { ms: nowMs, done };
       if (nowMs - drawnMs < redrawMs && done < total) return;
       drawnMs = nowMs;
-      const share = total === 0 ? 1 : done / total;
+      const share = total === 0 ? 1 : Math.min(1, done / total);
       const bar = '#'.repeat(Math.round(share * barChars)).padEnd(barChars, '.');
-      const perSecond = Math.round((done * 1000) / Math.max(1, nowMs - startMs));
+      const perSecond = Math.round(((done - start.done) * 1000) / Math.max(1, nowMs - start.ms));
       stream.write(`\r[${bar}] ${done} of ${total} ${what}, ${perSecond} a second\x1b[K`);
     },
     end() {
-      stream.write('\n');
+      if (drawnMs > 0) stream.write('\n');
+      drawnMs = 0;
     },
   };
 }

@@ -36,6 +36,8 @@ export async function copyStore(
     const teams = await from.teams(clock());
     const total = teams.reduce((sum, { traces }) => sum + traces, 0);
     let before = 0;
+    // All of them first: a name that is taken should not show after hours.
+    for (const team of teams) if (!done.has(team.id)) await to.takeTeam(team);
     for (const team of teams) {
       if (done.get(team.id) !== team.traces) {
         copied += await copyTeam(from, to, team, (count) => onProgress(before + count, total));
@@ -47,6 +49,8 @@ export async function copyStore(
     return teams;
   }
 
+  const users = await to.claim();
+  if (users !== null) throw isInUse(users);
   let writers = await from.claim();
   if (writers !== null && !follow) throw isBeingWritten(writers);
   for (let passes = 1; writers !== null; passes++) {
@@ -58,11 +62,11 @@ export async function copyStore(
   // Nobody has written since the claim, so now it is all.
   const teams = await catchUp();
   for (const { id } of teams) await copyRequests(from, to, id, clock());
-  // The keys come last: until everything is there, nobody can write to a team's copy.
+  await refuseLateComers(from, teams, clock());
+  // The keys come last: until everything is there, nobody can sign in to a team's copy.
   const isCopied = new Set(teams.map(({ id }) => id));
   const keys = (await from.keysWithHashes()).filter(({ teamId }) => isCopied.has(teamId));
   await to.takeKeys(keys);
-  refuseLateComers(teams, await from.teams(clock()));
   return { teams, keys: keys.length, copied };
 }
 
@@ -72,7 +76,6 @@ async function copyTeam(
   team: TeamSummary,
   onProgress: (count: number) => void,
 ): Promise<number> {
-  await to.takeTeam(team);
   // What comes meanwhile is for the next pass: a busy team must not keep the others waiting.
   const { firstSeq, lastSeq } = await from.place(team.id);
   const start = await nextSeq(from, to, team);
@@ -124,9 +127,22 @@ function readFrom(from: Store, team: TeamSummary, seq: number) {
 }
 
 /** The claim on a database that others can reach keeps nobody away, and a command may always add a team. */
-function refuseLateComers(copied: readonly TeamSummary[], now: readonly TeamSummary[]): void {
+export async function refuseLateComers(
+  from: Store,
+  copied: readonly TeamSummary[],
+  nowUs: number,
+): Promise<void> {
   const counts = new Map(copied.map(({ id, traces }) => [id, traces]));
-  if (now.some(({ id, traces }) => counts.get(id) !== traces)) throw isBeingWritten('somebody');
+  const teams = await from.teams(nowUs);
+  const isOther = teams.some(({ id, traces }) => counts.get(id) !== traces);
+  const writers = await from.claim();
+  if (isOther || writers !== null) throw isBeingWritten(writers ?? 'somebody');
+}
+
+function isInUse(users: string): OperatorError {
+  return new OperatorError(
+    `The target is in use, by ${users}. Stop them: they can start when the copy has ended.`,
+  );
 }
 
 function isMissing({ name }: TeamSummary, seq: number): OperatorError {

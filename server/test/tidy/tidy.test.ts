@@ -68,3 +68,14 @@ test('no source file has outgrown one subject', () => {
   assert.deepEqual(overgrown(files, 350), []);
   assert.equal(overgrown([{ path: 'a.ts', text: '\n'.repeat(400) }], 350).length, 1);
 });
+
+test('every test file is run by npm test, once on the default store', () => {
+  const server = new URL('../../', import.meta.url);
+  const manifest = readFileSync(new URL('package.json', server), 'utf8');
+  const { scripts } = JSON.parse(manifest) as { scripts: Record<string, string> };
+  const run = ['test:beside', 'test:alone'].flatMap((name) => {
+    const [, pattern = ''] = /"([^"]+)"/.exec(scripts[name] ?? '') ?? [];
+    return globSync(pattern, { cwd: server });
+  });
+  assert.deepEqual(run.sort(), globSync('test/**/*.test.ts', { cwd: server }).sort());
+});

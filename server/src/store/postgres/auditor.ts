@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Dimension, RollupKey, Tally } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import type { AuditTrace, Auditor } from '../store.ts';
+import { sumOverNodes } from './cluster.ts';
 import { abandon, ask, connect, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { asFailure } from './postgres-errors.ts';
@@ -42,15 +43,14 @@ export function openAuditor({ reading }: Pools): Auditor {
     async checkStorage() {
       const problems: string[] = [];
       // PostgreSQL notes here every page that it has found damaged, where the database has checksums.
-      const [cluster] = await ask(reading, readCluster, []);
-      const [damage] = await ask(
-        reading,
-        cluster?.['is_cluster'] === true ? readDamageOfNodes : readDamage,
-        [],
-      );
-      const failures = numberOf(damage?.['failures'] ?? 0);
+      const failures = await sumOverNodes({ reading }, countDamage);
       if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
-      const orphans = await ask(reading, overAllTeams.findOrphans, [], limits.postgresAuditMsMax);
+      const orphans = await ask(
+        reading,
+        overAllTeams.findOrphans,
+        [],
+        limits.postgresUnhurriedMsMax,
+      );
       for (const row of orphans)
         problems.push(`rows of a team that does not exist: ${String(row['team_id'])}`);
       return problems;
@@ -58,14 +58,8 @@ export function openAuditor({ reading }: Pools): Auditor {
   };
 }
 
-const readDamage = `
-  select coalesce(sum(checksum_failures), 0) as failures from pg_stat_database
-  where datname = current_database()`;
-
-const readCluster = `select to_regproc('run_command_on_all_nodes') is not null as is_cluster`;
-
-const readDamageOfNodes = `
-  select sum(result::numeric) as failures from run_command_on_all_nodes($$${readDamage}$$)`;
+const countDamage = `
+  select coalesce(sum(checksum_failures), 0) from pg_stat_database where datname = current_database()`;
 
 async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<AuditTrace[]> {
   for (let seq: number | undefined = -1; seq !== undefined;) {

@@ -42,7 +42,7 @@ export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 
 function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
   const pool = new pg.Pool({
     ...more,
-    connectionString: url,
+    connectionString: withoutOwnName(url),
     max,
     connectionTimeoutMillis: limits.postgresConnectMsMax,
     idleTimeoutMillis: limits.postgresIdleMsMax,
@@ -53,6 +53,14 @@ function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
+}
+
+/** The driver would let a name in the URL win over ours, and by ours servers are known. */
+function withoutOwnName(url: string): string {
+  if (!url.includes('application_name')) return url;
+  const named = new URL(url);
+  named.searchParams.delete('application_name');
+  return named.href;
 }
 
 /**

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { OperatorError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
 import { checkServer } from './check-server.ts';
 import { run } from './connection.ts';
 import { migrate, migrationLock } from './migrate.ts';
@@ -21,10 +22,8 @@ export interface DistributeReport {
   tables: TableReport[];
 }
 
-const connectMsMax = 10_000;
-const lockSecondsMax = 5;
 /** It moves all that a table holds. */
-const unhurriedMs = 2 ** 31 - 1;
+const unhurriedMs = limits.postgresUnhurriedMsMax;
 
 /**
  * Spreads the tables over the nodes of a Citus cluster, with what they hold, all in one transaction. Safe to run again: what is as it
@@ -38,7 +37,7 @@ export async function distributePostgres(
   const client = new pg.Client({
     connectionString: url,
     application_name: 'tracetally distribute',
-    connectionTimeoutMillis: connectMsMax,
+    connectionTimeoutMillis: limits.postgresConnectMsMax,
   });
   client.on('error', () => {});
   try {
@@ -62,7 +61,7 @@ async function distribute(
   client: pg.Client,
   onTable: (table: string) => void,
 ): Promise<TableReport[]> {
-  await run(client, `set local lock_timeout = '${lockSecondsMax}s'`);
+  await run(client, `set local lock_timeout = ${limits.postgresLockMsMax}`);
   // Servers that migrate, and other calls of this command, wait.
   await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock]);
   const [first, ...others] = tablesByTeam;
@@ -179,7 +178,7 @@ function refuseWrongLayout(layouts: ReadonlyMap<string, Layout>): void {
 
 function isWrong(table: string, expected: string): OperatorError {
   return new OperatorError(
-    `${table} should be ${expected}, and Citus says otherwise. Nothing was changed.`,
+    `${table} should be ${expected}, and Citus says otherwise. Nothing was moved.`,
   );
 }
 
@@ -198,7 +197,7 @@ function explain(error: unknown, place: Place): unknown {
   if (error instanceof OperatorError) return error;
   if (stateOf(error) === lockNotAvailable) {
     return new OperatorError(
-      `The tables at ${place.name} are in use. Stop the servers, then distribute again. Nothing was changed.`,
+      `The tables at ${place.name} are in use. Stop the servers, then distribute again. Nothing was moved.`,
     );
   }
   return explainOpening(error, place);

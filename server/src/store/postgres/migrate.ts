@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { OperatorError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
 import { readMigrations } from '../migrations.ts';
 import { run } from './connection.ts';
 import { stateOf } from './postgres-errors.ts';
@@ -8,6 +9,8 @@ const migrations = readMigrations(new URL('migrations/', import.meta.url));
 
 /** "TTly" as a number: servers that start at the same time wait for each other on this lock. */
 export const migrationLock = 0x54546c79;
+
+const unhurriedMs = limits.postgresUnhurriedMsMax;
 
 const states = { tableExists: '42P07', notAllowed: '42501' };
 
@@ -26,9 +29,10 @@ export async function migrate(
   try {
     // On a cluster, tables of both kinds can change in one transaction only so. Elsewhere the name means nothing.
     await run(client, "set local citus.multi_shard_modify_mode = 'sequential'");
-    await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock]);
+    // Another server may be at it, for as long as it takes.
+    await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock], unhurriedMs);
     await bringUp(client, await readVersion(client), where);
-    await run(client, 'commit');
+    await run(client, 'commit', [], unhurriedMs);
   } catch (error) {
     await run(client, 'rollback').catch(() => {});
     throw explain(error, where);
@@ -46,7 +50,7 @@ async function bringUp(
     await run(client, 'create table tracetally_schema (version integer not null)');
     await run(client, 'insert into tracetally_schema (version) values (0)');
   }
-  for (const { sql } of migrations.slice(version ?? 0)) await run(client, sql);
+  for (const { sql } of migrations.slice(version ?? 0)) await run(client, sql, [], unhurriedMs);
   await run(client, 'update tracetally_schema set version = $1', [migrations.length]);
 }
 

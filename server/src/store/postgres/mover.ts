@@ -2,22 +2,19 @@ import { RollupBatch } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import { nameIsTaken } from '../mover.ts';
 import type { MovedKey, MovedRequest, Mover, PackedTrace } from '../mover.ts';
+import { sumOverNodes } from './cluster.ts';
 import { ask, inTransaction, run, serverName } from './connection.ts';
 import type { Pools, Row } from './connection.ts';
-import { stateOf } from './postgres-errors.ts';
 import { auditTraceFromRow, keyFromRow, numberOf } from './rows.ts';
 import { ofOneTeam, ofSmallTables } from './statements.ts';
 import { rollupColumns } from './team-batch.ts';
 import { lockTeam } from './team-transaction.ts';
 import { TraceColumns } from './trace-columns.ts';
 
-const uniqueViolation = '23505';
-
 export function openMover({ reading, writing, begin }: Pools): Mover {
   return {
     async claim() {
-      const rows = await ask(reading, readServers, [serverName]);
-      const connections = numberOf(rows[0]?.['connections']);
+      const connections = await sumOverNodes({ reading }, countServers);
       return connections === 0 ? null : `servers with ${connections} connections`;
     },
 
@@ -50,10 +47,10 @@ export function openMover({ reading, writing, begin }: Pools): Mover {
       if (found) return;
       await inTransaction(writing, begin, async (client) => {
         const { rowCount } = await run(client, ofSmallTables.addTeam, [id, name, createdAtUs]);
-        if (rowCount !== 1) throw nameIsTaken(name);
-      }).catch((error: unknown) => {
-        // Somebody else has just added the same one.
-        if (stateOf(error) !== uniqueViolation) throw error;
+        if (rowCount === 1) return;
+        // Somebody else may just have added the same one.
+        const there = await run(client, ofSmallTables.readTeamById, [id]);
+        if (there.rowCount !== 1) throw nameIsTaken(name);
       });
     },
 
@@ -105,9 +102,9 @@ export function openMover({ reading, writing, begin }: Pools): Mover {
 }
 
 /** Servers keep at least one connection; tools have another name. */
-const readServers = `
-  select count(*) as connections from pg_stat_activity
-  where datname = current_database() and application_name = $1`;
+const countServers = `
+  select count(*) from pg_stat_activity
+  where datname = current_database() and application_name = '${serverName}'`;
 
 function keyValues(key: MovedKey): unknown[] {
   return [

@@ -4,7 +4,7 @@ import { limits } from '../../limits.ts';
 import type { Payload } from '../store.ts';
 
 /**
- * Every statement of the store. Where a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
+ * Every statement on the tables of the store. Where a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
  * statement runs on one shard; a test reads all of them with PostgreSQL's own parser and checks that.
  */
 const countedColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,

@@ -171,7 +171,8 @@ async function lookFor(
     await run(client, begin);
     await lockTeam(client, teamId);
     const { rowCount } = await run(client, ofOneTeam.findTrace, [teamId, traceId]);
-    await run(client, 'rollback');
+    // Where a standby must have everything first, a commit waits for that, and with it for the one in doubt.
+    await run(client, 'commit');
     client.release();
     return rowCount === 1;
   } catch (error) {

@@ -67,9 +67,10 @@ export function openWriter(
   }
 
   async function runOnce(lane: Lane): Promise<void> {
+    refuseLate(lane);
     const taken = takeBatch(lane);
     lane.busySinceMs = taken[0]?.sinceMs ?? performance.now();
-    const outcomes = await storeSafely(lane.teamId, taken);
+    const outcomes = await (taken.length === 0 ? [] : storeSafely(lane.teamId, taken));
     lane.busySinceMs = null;
     running -= 1;
     for (const [i, { settle }] of taken.entries()) settle(outcomes[i] ?? noOutcome);
@@ -184,6 +185,15 @@ interface Lane {
 interface Finished {
   outcomes: WriteOutcome[];
   jump: ClockJump | null;
+}
+
+/** Nothing of these was sent, so it is known that they are not stored. Their callers may have left, and would send them again. */
+function refuseLate({ waiting }: Lane): void {
+  const latestMs = performance.now() - limits.postgresWaitMsMax;
+  const inTime = waiting.findIndex(({ sinceMs }) => sinceMs >= latestMs);
+  for (const { settle } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
+    settle({ kind: 'refused', code: 'store_unavailable', reason: 'it waited for too long' });
+  }
 }
 
 /** As many of the writes as fit into one transaction, and one at least. */

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict';
+import { connect, createServer } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
+import { test } from 'node:test';
+import { setTimeout as delay } from 'node:timers/promises';
+import { draftTrace } from '../../src/core/trace.ts';
+import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
+import type { TraceWrite } from '../../src/store/store.ts';
+import { usePostgres } from '../support/postgres.ts';
+
+const postgres = usePostgres();
+const options = { clock: { kind: 'system' }, role: 'server' } as const;
+
+function write(teamId: string): TraceWrite {
+  return { teamId, drafts: [draftTrace({ model: 'm' })] };
+}
+
+/** Passes everything on until it falls silent; then connections are taken and nothing is answered. */
+async function startSilencer() {
+  const sockets = new Set<Socket>();
+  let isSilent = false;
+  const server = createServer((caller) => {
+    const behind = connect(postgres.port, '127.0.0.1');
+    for (const [socket, other] of [
+      [caller, behind],
+      [behind, caller],
+    ] as const) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('data', (data: Buffer) => void (isSilent || other.write(data)));
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as AddressInfo).port,
+    fallSilent: () => void (isSilent = true),
+    close() {
+      for (const socket of sockets) socket.destroy();
+      server.close();
+    },
+  };
+}
+
+test('when PostgreSQL falls silent, writers of many teams are all told in time, and nothing is stored later', async () => {
+  const url = await postgres.createDatabase();
+  const silencer = await startSilencer();
+  const store = await openPostgresStore({
+    ...options,
+    url: url.replace(`:${postgres.port}/`, `:${silencer.port}/`),
+  });
+  const teams = await Promise.all(
+    Array.from({ length: 64 }, async (_, i) => (await store.ensureTeam(`t${i}`, 1)).team.id),
+  );
+  silencer.fallSilent();
+  const startMs = performance.now();
+  const outcomes = await Promise.all(teams.map((teamId) => store.append([write(teamId)])));
+  const seconds = (performance.now() - startMs) / 1000;
+  for (const [outcome] of outcomes) {
+    assert.equal(outcome?.kind === 'refused' && outcome.code, 'store_unavailable');
+  }
+  // Eight at a time, with ten seconds for each, would be eighty.
+  assert.ok(seconds < 35, `${seconds} s`);
+  const rows = await postgres.sql(url, 'select 1 from traces');
+  assert.equal(rows.length, 0);
+  silencer.close();
+  await store.close().catch(() => {});
+});
+
+test('a commit in doubt counts only when the standby has it, where one must', async () => {
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ ...options, url });
+  const { team } = await store.ensureTeam('t', 1);
+  await store.append([write(team.id)]);
+  const setStandby = async (names: string) => {
+    await postgres.sql(url, `alter system set synchronous_standby_names = '${names}'`);
+    await postgres.sql(url, 'select pg_reload_conf()');
+  };
+  try {
+    await setStandby('nobody');
+    await delay(200);
+    const writing = store.append([write(team.id)]);
+    const waiting = `
+      select pid from pg_stat_activity where wait_event = 'SyncRep' and datname = current_database()`;
+    while ((await postgres.sql(url, waiting)).length === 0) await delay(50);
+    await postgres.sql(url, `select pg_terminate_backend(pid) from (${waiting}) as w`);
+    const [outcome] = await writing;
+    assert.equal(outcome?.kind === 'refused' && outcome.code, 'outcome_unknown');
+  } finally {
+    await setStandby('');
+  }
+  await store.close();
+});
+
+test('a name in the URL does not hide a server from a copy', async () => {
+  const url = await postgres.createDatabase();
+  const server = await openPostgresStore({ ...options, url: `${url}?application_name=mine` });
+  const tool = await openPostgresStore({ ...options, url, role: 'tool' });
+  assert.match((await tool.claim()) ?? '', /^servers with \d+ connections$/);
+  await server.close();
+  while ((await tool.claim()) !== null) await delay(20);
+  await tool.close();
+});
