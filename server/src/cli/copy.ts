@@ -66,11 +66,7 @@ async function copyAndCheck(
   // The recount takes a while, and a server may have come back meanwhile.
   await refuseLateComers(source, report.teams, clock());
   const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
-  call.print(
-    call.flags['json']
-      ? asJson(report, differences, seconds)
-      : asText(report, differences, seconds),
-  );
+  call.print(reportOf(call.flags['json'] === true, report, differences, seconds));
   return differences.length === 0 ? 0 : 1;
 }
 
@@ -111,28 +107,23 @@ async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): 
   return found;
 }
 
-function asText(
-  { teams, keys, copied }: CopyReport,
-  differences: readonly string[],
-  seconds: number,
-): string {
-  const traces = teams.reduce((sum, team) => sum + team.traces, 0);
-  const done =
-    `Copied ${copied} traces in ${seconds} s. The target has ${teams.length} teams, ${keys} keys and all ` +
-    `${traces} traces of the source`;
-  return differences.length === 0
-    ? `${done}, and everything adds up.`
-    : [...differences, `${done}, but there are ${differences.length} differences.`].join('\n');
-}
-
-function asJson(
+function reportOf(
+  isJson: boolean,
   { teams, keys, copied }: CopyReport,
   differences: readonly string[],
   seconds: number,
 ): string {
   const traces = teams.reduce((sum, team) => sum + team.traces, 0);
   const ok = differences.length === 0;
-  return JSON.stringify({ ok, teams: teams.length, keys, traces, copied, differences, seconds });
+  if (isJson) {
+    return JSON.stringify({ ok, teams: teams.length, keys, traces, copied, differences, seconds });
+  }
+  const done =
+    `Copied ${copied} traces in ${seconds} s. The target has ${teams.length} teams, ${keys} keys and all ` +
+    `${traces} traces of the source`;
+  return ok
+    ? `${done}, and everything adds up.`
+    : [...differences, `${done}, but there are ${differences.length} differences.`].join('\n');
 }
 
 function databaseFlag(call: Call, name: 'from' | 'to') {

@@ -37,6 +37,16 @@ export function packPayloads(draft: TraceDraft): PackedPayloads {
   };
 }
 
+/** The columns have the same names in every store. */
+export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPayloads {
+  return {
+    zstdMask: row['zstd_mask'] as number,
+    errorMessage: row['error_message'] as Uint8Array | null,
+    input: row['input'] as Uint8Array | null,
+    output: row['output'] as Uint8Array | null,
+  };
+}
+
 /** About how much memory they hold. */
 export function packedBytes({ errorMessage, input, output }: PackedPayloads): number {
   return (errorMessage?.length ?? 0) + (input?.length ?? 0) + (output?.length ?? 0);

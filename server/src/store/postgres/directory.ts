@@ -52,7 +52,7 @@ export function openDirectory({
     },
     async createKey(teamId, key) {
       await inTransaction(writing, begin, (client) =>
-        run(client, ofSmallTables.addKey, keyValues(teamId, key)),
+        run(client, ofSmallTables.addKey, newKeyValues(teamId, key)),
       );
     },
     rotateKey(oldKeyId, key, oldExpiresAtUs) {
@@ -64,7 +64,7 @@ export function openDirectory({
         ]);
         const [replaced] = rows;
         if (!replaced) return false;
-        await run(client, ofSmallTables.addKey, keyValues(replaced['team_id'] as string, key));
+        await run(client, ofSmallTables.addKey, newKeyValues(replaced['team_id'] as string, key));
         return true;
       });
     },
@@ -85,7 +85,7 @@ export function openDirectory({
   };
 }
 
-function keyValues(teamId: string, key: NewKey): Values {
+export function newKeyValues(teamId: string, key: NewKey): Values {
   return [
     key.id,
     teamId,

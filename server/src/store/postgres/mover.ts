@@ -1,10 +1,12 @@
 import { RollupBatch } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import { nameIsTaken } from '../mover.ts';
-import type { MovedKey, MovedRequest, Mover, PackedTrace } from '../mover.ts';
+import type { MovedKey, MovedRequest, Mover } from '../mover.ts';
+import { payloadsOfRow } from '../payload.ts';
 import { sumOverNodes } from './cluster.ts';
 import { ask, inTransaction, run, serverName } from './connection.ts';
-import type { Pools, Row } from './connection.ts';
+import type { Pools, Row, Values } from './connection.ts';
+import { newKeyValues } from './directory.ts';
 import { auditTraceFromRow, keyFromRow, numberOf } from './rows.ts';
 import { ofOneTeam, ofSmallTables } from './statements.ts';
 import { rollupColumns } from './team-batch.ts';
@@ -29,7 +31,7 @@ export function openMover({ reading, writing, begin }: Pools): Mover {
     async packedTraces(teamId, fromSeq) {
       const toSeq = fromSeq + limits.moveRowsMax - 1;
       const rows = await ask(reading, ofOneTeam.readPacked, [teamId, fromSeq, toSeq]);
-      return rows.map(packedFromRow);
+      return rows.map((row) => ({ ...auditTraceFromRow(row), ...payloadsOfRow(row) }));
     },
 
     async knownRequests(teamId, nowUs, after = '') {
@@ -90,7 +92,7 @@ export function openMover({ reading, writing, begin }: Pools): Mover {
 
     async takeKeys(keys) {
       await inTransaction(writing, begin, async (client) => {
-        for (const key of keys) await run(client, ofSmallTables.takeKey, keyValues(key));
+        for (const key of keys) await run(client, ofSmallTables.takeKey, movedKeyValues(key));
         const used = keys.filter(({ lastUsedAtUs }) => lastUsedAtUs !== null);
         await run(client, ofSmallTables.noteKeyUses, [
           used.map(({ id }) => id),
@@ -106,29 +108,8 @@ const countServers = `
   select count(*) from pg_stat_activity
   where datname = current_database() and application_name = '${serverName}'`;
 
-function keyValues(key: MovedKey): unknown[] {
-  return [
-    key.id,
-    key.teamId,
-    key.hash,
-    key.prefix,
-    key.name,
-    key.scope,
-    key.createdAtUs,
-    key.expiresAtUs,
-    key.revokedAtUs,
-    key.replacedBy,
-  ];
-}
-
-function packedFromRow(row: Row): PackedTrace {
-  return {
-    ...auditTraceFromRow(row),
-    zstdMask: row['zstd_mask'] as number,
-    errorMessage: row['error_message'] as Uint8Array | null,
-    input: row['input'] as Uint8Array | null,
-    output: row['output'] as Uint8Array | null,
-  };
+function movedKeyValues(key: MovedKey): Values {
+  return [...newKeyValues(key.teamId, key), key.revokedAtUs, key.replacedBy];
 }
 
 function requestFromRow(row: Row): MovedRequest {

@@ -5,7 +5,7 @@ import { OperatorError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { nameIsTaken } from '../mover.ts';
 import type { MovedKey, MovedRequest, Mover, PackedTrace } from '../mover.ts';
-import { packedBytes } from '../payload.ts';
+import { packedBytes, payloadsOfRow } from '../payload.ts';
 import { openBooks } from './books.ts';
 import type { Books } from './books.ts';
 import { inTransaction } from './connection.ts';
@@ -55,7 +55,7 @@ export function openMover(
       const traces: PackedTrace[] = [];
       let bytes = 0;
       for (const row of rows) {
-        const trace = packedFromRow(row);
+        const trace = { ...auditTraceFromRow(row), ...payloadsOfRow(row) };
         traces.push(trace);
         bytes += packedBytes(trace);
         if (bytes >= limits.moveBytesMax) break;
@@ -159,16 +159,6 @@ function takeKey(db: DatabaseSync, key: MovedKey): void {
   );
   if (key.lastUsedAtUs === null) return;
   db.prepare(noteKeyUse).run(key.id, key.lastUsedAtUs);
-}
-
-function packedFromRow(row: Row): PackedTrace {
-  return {
-    ...auditTraceFromRow(row),
-    zstdMask: row['zstd_mask'] as number,
-    errorMessage: row['error_message'] as Uint8Array | null,
-    input: row['input'] as Uint8Array | null,
-    output: row['output'] as Uint8Array | null,
-  };
 }
 
 function requestFromRow(row: Row): MovedRequest {
