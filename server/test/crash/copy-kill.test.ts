@@ -5,6 +5,7 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { draftTrace } from '../../src/core/trace.ts';
+import { limits } from '../../src/limits.ts';
 import { makeKey } from '../../src/store/new-key.ts';
 import { assertSameTraces, copyAll, copyArgs, withStoreAt } from '../cli/copy-lab.ts';
 import { assertRefused, eventually } from '../cli/helpers.ts';
@@ -66,6 +67,12 @@ async function killCopy(from: string, to: string, afterMs: number): Promise<numb
   });
 }
 
+/** It began where the killed one ended; PostgreSQL may have finished one more transaction after its client was dead. */
+function assertWentOn(copied: number, before: number): void {
+  const left = total - before;
+  assert.ok(copied === left || copied === left - limits.moveRowsMax, `${copied} of ${left}`);
+}
+
 /** Kills copies at random moments until it has been done a few times, then lets one end. */
 async function copyWithKills(t: TestContext, from: string, to: string): Promise<void> {
   const { seed, random } = seededRandom();
@@ -76,7 +83,8 @@ async function copyWithKills(t: TestContext, from: string, to: string): Promise<
   t.diagnostic(`CRASH_SEED=${seed}: killed at ${places.join(', ')} of ${total}`);
   assert.ok((places[0] ?? total) < total, 'none was killed before the end');
   const report = await copyAll(from, to);
-  assert.deepEqual([report.traces, report.copied], [total, total - (places.at(-1) ?? 0)]);
+  assert.equal(report.traces, total);
+  assertWentOn(report.copied, places.at(-1) ?? 0);
   assert.equal(report.keys, teams);
 }
 
@@ -106,6 +114,6 @@ test('a copy that loses its connection says so in a sentence, and goes on when i
   await postgres.sql(target, 'select pg_terminate_backend($1)', [found?.['pid']]);
   assertRefused(await running, 1, /^The store does not answer\. \(.*terminat.*\)\n$/);
   await holder.query('rollback');
-  assert.equal((await copyAll(await source(), target)).copied, total - before);
+  assertWentOn((await copyAll(await source(), target)).copied, before);
   assert.equal(await assertSameTraces(await source(), target), total);
 });
