@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, chownSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -39,10 +39,10 @@ export function usePostgres(settings: Record<string, string> = {}): TestPostgres
 }
 
 export function makePostgres(settings: Record<string, string>): TestPostgres {
-  const bin = binaries();
   const folder = temporaryFolder();
   const data = join(folder.path, 'data');
   const identity = unprivileged();
+  let bin = binaries();
   let server: ChildProcess | null = null;
   let port = 0;
   let databases = 0;
@@ -51,8 +51,10 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
   function initialise(): void {
     const passwordFile = join(folder.path, 'password');
     writeFileSync(passwordFile, password);
-    if (identity)
+    if (identity) {
       for (const path of [folder.path, passwordFile]) chownSync(path, identity.uid, identity.gid);
+      bin = withinReach(bin, folder.path, identity);
+    }
     const flags = ['-D', data, '-U', owner, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
     const made = spawnSync(
       join(bin, 'initdb'),
@@ -190,6 +192,16 @@ function binaries(): string {
   const bin = join(home, 'native/bin');
   for (const program of ['initdb', 'postgres', 'pg_ctl']) chmodSync(join(bin, program), 0o755);
   return bin;
+}
+
+/** A checkout of root's may lie where nobody else can look. Then the programs come along to where the data are. */
+function withinReach(bin: string, folder: string, identity: { uid: number; gid: number }): string {
+  const tried = spawnSync(join(bin, 'initdb'), ['--version'], { ...identity, cwd: folder });
+  if (tried.status === 0) return bin;
+  const copy = join(folder, 'native');
+  cpSync(dirname(bin), copy, { recursive: true, verbatimSymlinks: true });
+  spawnSync('chmod', ['-R', 'a+rX', copy]);
+  return join(copy, 'bin');
 }
 
 /** PostgreSQL does not run as root: there it runs as somebody who owns nothing else. */
