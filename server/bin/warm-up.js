@@ -4,5 +4,6 @@ import { enableCompileCache } from 'node:module';
 enableCompileCache(process.env.NODE_COMPILE_CACHE);
 await import('../src/cli/cli.ts');
 await import('../src/main.ts');
-// It refuses to run outside its thread, but by then it is compiled.
+// They refuse to run outside their threads, but by then they are compiled.
 await import('../src/store/sqlite/writer-thread.ts').catch(() => {});
+await import('../src/store/sqlite/reading-thread.ts').catch(() => {});

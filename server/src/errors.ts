@@ -115,6 +115,12 @@ const table = {
     say: 'Too many writes are waiting. Nothing of this request was stored.',
     retryAfterS: 1,
   },
+  reads_busy: {
+    status: 503,
+    title: 'Overloaded',
+    say: 'Too many large replies are being read with this API key or by this team. Read or close them, then try again.',
+    retryAfterS: 1,
+  },
   store_unavailable: {
     status: 503,
     title: 'Store unavailable',

@@ -18,13 +18,33 @@ export const limits = Object.freeze({
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
   groupChunkRows: 1_000,
+  groupRowsMax: 1_000,
   // Answers of the analytics that are remembered until the next commit.
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   streamSliceChars: 64 * 1024,
 
-  // All bodies that are being read or waited for, together. Past it a write is answered 503 before its body is read.
-  bodiesBytesMax: 64 * 1024 * 1024,
+  // Bytes of all bodies that have arrived and are not answered yet, shared fairly between teams and keys. Past its share a write is
+  // answered 503.
+  bodiesBytesMax: 128 * 1024 * 1024,
+  // A body of more JSON values is refused: parsing millions of empty lists would hold up every other request.
+  bodyValuesMax: 250_000,
+
+  // Large replies that are not sent yet, shared fairly between teams and keys. Past its share a large read is answered 503.
+  repliesBytesMax: 64 * 1024 * 1024,
+  // How long reads that may be large can go on in one turn of the event loop before others get their turn.
+  heavyTurnMsMax: 10,
+  // A peer that does not take one slice of a reply in this time is disconnected.
+  replyStallMsMax: 10_000,
+  // Requests that may wait on one connection, and on all, while an earlier one of the same connection is being answered.
+  pipelinedRequestsMax: 16,
+  pipelinedRequestsInAllMax: 4_096,
+
+  // Lists of more names than `groupChunkRows` that are being read at once, shared fairly, and how long one may take.
+  wideReadsMax: 16,
+  wideReadMsMax: 300_000,
+  // Wide reads of one team that may wait for the reading thread.
+  wideReadsWaitingMax: 32,
 
   // A packed body is unpacked and counted in pieces of this size.
   unpackChunkBytes: 64 * 1024,
@@ -65,6 +85,11 @@ export const limits = Object.freeze({
   // PostgreSQL: connections of one server, and how long it waits for an answer of any kind.
   postgresWritersMax: 8,
   postgresReadersMax: 8,
+  // Of the readers, how many may serve the reads of teams, and of one team; the rest is for keys and health.
+  postgresTeamReadsMax: 6,
+  postgresOneTeamReadsMax: 3,
+  postgresReadsWaitingMax: 1_000,
+  postgresWideReadersMax: 8,
   postgresConnectMsMax: 5_000,
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,

@@ -7,6 +7,7 @@ import { openClock } from './core/clock.ts';
 import type { Clock, ClockSource } from './core/clock.ts';
 import { OperatorError } from './errors.ts';
 import { buildApp } from './http/app.ts';
+import { openBodyBudget } from './http/body-budget.ts';
 import { readPage } from './http/dashboard/assets.ts';
 import type { App } from './http/route.ts';
 import type { EnvKey } from './http/authenticator.ts';
@@ -59,6 +60,7 @@ export async function startService(
     app = await buildApp({
       store,
       commits,
+      bodyBudget: openBodyBudget(limits.bodiesBytesMax),
       clock,
       logger,
       version,

@@ -11,7 +11,7 @@ import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
 import type { EnvKey } from './authenticator.ts';
-import { openBodyBudget } from './body-budget.ts';
+import type { BodyBudget } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import type { Page } from './dashboard/assets.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
@@ -19,6 +19,7 @@ import { limitByAddress, limitByKey } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
+import { openReplyBudget } from './reply-budget.ts';
 import { beginReply, logRequest } from './every-reply.ts';
 import type { App, Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
@@ -57,6 +58,7 @@ const probeRoutes: readonly Route[] = [healthz, readyz];
 export interface AppOptions extends ServerSettings {
   store: Store;
   commits: GroupCommit;
+  bodyBudget: BodyBudget;
   clock: Clock;
   envKey: EnvKey | null;
   basePath: string;
@@ -69,11 +71,15 @@ export interface AppOptions extends ServerSettings {
 }
 
 export async function buildApp(options: AppOptions): Promise<App> {
-  const { basePath, isStopping, logger } = options;
+  const { basePath, bodyBudget, isStopping, logger } = options;
   const app: App = fastify(serverOptions(options)).withTypeProvider<TypeBoxTypeProvider>();
 
   const methods = watchRoutes(app);
-  const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
+  const replyBudget = openReplyBudget(limits.repliesBytesMax);
+  app.addHook('onClose', (_app, done) => {
+    replyBudget.close();
+    done();
+  });
   acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(logger, request, reply, error));
@@ -109,7 +115,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const deps: RouteDeps = {
     ...options,
     gate: openGate(app, options),
-    bodyBudget,
+    replyBudget,
   };
   const addAll = (routes: readonly Route[]) => async (scope: App) => {
     for (const route of routes) route(scope, deps);

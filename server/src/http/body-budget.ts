@@ -1,5 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { FairShare } from '../core/fair-share.ts';
 import { fail } from '../errors.ts';
+import { callerOf } from './auth.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -9,47 +11,47 @@ declare module 'fastify' {
 }
 
 /**
- * Bounds the memory of all bodies together, from before the first byte is read until the answer has left: without it, a thousand
- * slow uploads of the largest size would each be within its limit and together fill the machine.
+ * Bounds the memory of all bodies together, from their first byte until the reply has left. Bytes count when they arrive, so a
+ * connection that only announces a body holds nothing; and they are shared fairly, so no team can take the room of the others.
  */
 export interface BodyBudget {
-  /** A hook that takes what the request announces, and gives it back when the answer has left. */
+  /** What all requests hold now. */
+  readonly usedBytes: number;
+  /** A hook that gives back what the request holds when the reply has left or the caller has gone. */
   hold(request: FastifyRequest, reply: FastifyReply, done: () => void): void;
-  /** Another size has come out, such as that of a body which was unpacked. */
-  resize(request: FastifyRequest, bytes: number): void;
+  /** Counts bytes that have arrived or were unpacked. Fails with 503 past the caller's share. */
+  add(request: FastifyRequest, bytes: number): void;
+  /** Counts bytes that are no longer held. */
+  remove(request: FastifyRequest, bytes: number): void;
 }
 
 export function openBodyBudget(budgetBytes: number): BodyBudget {
-  let inFlightBytes = 0;
+  const share = new FairShare(budgetBytes);
 
-  function resize(request: FastifyRequest, bytes: number): void {
-    // The caller has gone, and nobody would give it back.
-    if (request.raw.socket.destroyed) return;
-    const more = bytes - request.bodyBytes;
-    if (inFlightBytes + more > budgetBytes) {
-      // The body that is still coming is not wanted.
-      fail('queue_full', { headers: { connection: 'close' } });
-    }
-    inFlightBytes += more;
-    request.bodyBytes = bytes;
+  function remove(request: FastifyRequest, bytes: number): void {
+    const held = Math.min(bytes, request.bodyBytes);
+    if (held === 0) return;
+    share.give(callerOf(request), held);
+    request.bodyBytes -= held;
   }
 
   return {
+    get usedBytes() {
+      return share.used;
+    },
     hold(request, reply, done) {
-      resize(request, announcedBytes(request));
-      // 'close' comes after every answer, and also when the caller goes away.
-      reply.raw.on('close', () => {
-        inFlightBytes -= request.bodyBytes;
-        request.bodyBytes = 0;
-      });
+      reply.raw.on('close', () => remove(request, request.bodyBytes));
       done();
     },
-    resize,
+    add(request, bytes) {
+      // The caller has gone, and the 'close' that gives bytes back with it.
+      if (request.raw.socket.destroyed) return;
+      // The rest of the body is not wanted.
+      if (!share.tryTake(callerOf(request), bytes)) {
+        fail('queue_full', { headers: { connection: 'close' } });
+      }
+      request.bodyBytes += bytes;
+    },
+    remove,
   };
-}
-
-/** A body without a length may be as large as any; one that is too large is refused by its length alone. */
-function announcedBytes({ headers, routeOptions: { bodyLimit } }: FastifyRequest): number {
-  const length = Number(headers['content-length'] ?? bodyLimit);
-  return Math.min(length, bodyLimit);
 }

@@ -1,6 +1,7 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { groupLimit } from './schemas.ts';
 
 /** Says in words what a field should have been. The value itself is never repeated: it may be a prompt. */
 export function fieldErrors(
@@ -49,11 +50,16 @@ function messageOf({
     case 'enum':
       return `must be one of ${quoted(params['allowedValues'])}`;
     case 'pattern':
-      return patternMessages[instancePath] ?? 'must not hold control characters';
+      return (
+        (params['pattern'] === groupLimit ? groupLimitMessage : patternMessages[instancePath]) ??
+        'must not hold control characters'
+      );
     default:
       return message ?? 'is not valid';
   }
 }
+
+const groupLimitMessage = `must be a positive integer of at most ${limits.groupRowsMax}`;
 
 const patternMessages: Readonly<Record<string, string>> = {
   '/page': 'must be a positive integer of at most 9 digits',

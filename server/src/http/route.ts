@@ -12,6 +12,7 @@ import type { Store } from '../store/store.ts';
 import type { Gate } from './auth.ts';
 import type { Page } from './dashboard/assets.ts';
 import type { BodyBudget } from './body-budget.ts';
+import type { ReplyBudget } from './reply-budget.ts';
 
 /** What routes are given. Each takes what it needs of this, and nothing else. */
 export interface RouteDeps {
@@ -21,6 +22,8 @@ export interface RouteDeps {
   gate: Gate;
   /** For routes that take a body. */
   bodyBudget: BodyBudget;
+  /** For routes whose replies may be large. */
+  replyBudget: ReplyBudget;
   /** The largest trace, as JSON. */
   bodyBytesMax: number;
   basePath: string;

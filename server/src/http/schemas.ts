@@ -144,6 +144,8 @@ export const BatchBody = Type.Object({
 });
 
 const positiveInteger = '^[1-9][0-9]{0,8}$';
+/** From 1 to `groupRowsMax`. */
+export const groupLimit = '^([1-9][0-9]{0,2}|1000)$';
 const omit = Type.String({
   pattern: '^(input|output)(,(input|output))?$',
   description: 'Payloads to leave out of the reply: `input`, `output` or `input,output`.',
@@ -172,6 +174,17 @@ export const PageQuery = Type.Object({
     }),
   ),
   omit: Type.Optional(omit),
+});
+
+/** Lists of names are whole unless a limit is given. */
+export const GroupQuery = Type.Object({
+  limit: Type.Optional(
+    Type.String({
+      pattern: groupLimit,
+      openapi: { type: 'integer', minimum: 1, maximum: limits.groupRowsMax },
+      description: 'Only the first records of the list, such as the 100 most used names.',
+    }),
+  ),
 });
 
 /** A batch may leave payloads out of its reply. */

@@ -1,16 +1,37 @@
-import type { FastifyReply } from 'fastify';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NamedTally } from '../core/analytics.ts';
-import { jsonContentType, recordsJson } from './record-json.ts';
+import type { GroupList } from '../store/store.ts';
+import { recordsJson } from './record-json.ts';
+import type { ReplyBudget } from './reply-budget.ts';
 
-/** Answers a list of records that is read in chunks: each chunk becomes text at once, and is then forgotten. */
-export async function sendRecords(
+type RecordOf = (group: NamedTally) => Parameters<typeof recordsJson>[0][number];
+
+/** A list of records; one too long for memory is read and sent chunk by chunk. */
+export function sendRecords(
+  budget: ReplyBudget,
+  request: FastifyRequest,
   reply: FastifyReply,
-  read: (take: (chunk: readonly NamedTally[]) => void) => Promise<void>,
-  recordOf: (group: NamedTally) => Parameters<typeof recordsJson>[0][number],
-): Promise<FastifyReply> {
-  const pieces: string[] = [];
-  await read((chunk) => {
-    pieces.push(recordsJson(chunk.map(recordOf)));
-  });
-  return reply.type(jsonContentType).send(`[${pieces.join(',')}]`);
+  { first, rest }: GroupList,
+  recordOf: RecordOf,
+): FastifyReply {
+  const firstJson = recordsJson(first.map(recordOf));
+  if (rest === null) return budget.send(request, reply, `[${firstJson}]`);
+  // However the reply ends: sent, cut off, or never read as that of a HEAD.
+  reply.raw.once('close', () => rest.close());
+  return budget.stream(request, reply, piecesOf(firstJson, rest, recordOf));
+}
+
+async function* piecesOf(
+  firstJson: string,
+  rest: AsyncIterable<readonly NamedTally[]>,
+  recordOf: RecordOf,
+): AsyncGenerator<string> {
+  yield `[${firstJson}`;
+  for await (const chunk of rest) yield `,${recordsJson(chunk.map(recordOf))}`;
+  yield ']';
+}
+
+/** How many records were asked for; null for all of them. */
+export function rowsMaxOf({ limit }: { limit?: string }): number | null {
+  return limit === undefined ? null : Number(limit);
 }

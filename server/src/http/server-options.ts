@@ -1,11 +1,13 @@
 import { randomBytes } from 'node:crypto';
-import type { Server } from 'node:http';
+import { createServer } from 'node:http';
+import type { RequestListener, Server } from 'node:http';
 import { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fastify';
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
 import { beginReply } from './every-reply.ts';
 import { sendProblem } from './problem.ts';
+import { inTurns } from './request-turns.ts';
 
 export interface ServerSettings {
   bodyBytesMax: number;
@@ -24,16 +26,7 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
     genReqId: nextRequestId,
     trustProxy,
     bodyLimit: bodyBytesMax,
-    requestTimeout: limits.requestTimeoutMs,
-    connectionTimeout: limits.idleSocketTimeoutMs,
-    keepAliveTimeout: limits.keepAliveTimeoutMs,
-    http: {
-      headersTimeout: limits.headersTimeoutMs,
-      connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
-      maxHeaderSize: limits.headerBytesMax,
-      // We refuse a request without Host ourselves, with a problem document.
-      requireHostHeader: false,
-    },
+    serverFactory: openServer,
     // A stopping service still answers what reaches it; /readyz tells that it stops.
     return503OnClosing: false,
     // An id of any length that fits into the request line is just an id that does not exist.
@@ -57,6 +50,19 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
       },
     },
   } satisfies FastifyHttpOptions<Server>;
+}
+
+function openServer(handle: RequestListener): Server {
+  const options = {
+    requestTimeout: limits.requestTimeoutMs,
+    headersTimeout: limits.headersTimeoutMs,
+    keepAliveTimeout: limits.keepAliveTimeoutMs,
+    connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
+    maxHeaderSize: limits.headerBytesMax,
+    // We refuse a request without Host ourselves, with a problem document.
+    requireHostHeader: false,
+  };
+  return createServer(options, inTurns(handle)).setTimeout(limits.idleSocketTimeoutMs);
 }
 
 /** A reply that broke off after its status had gone out is the one thing that only Fastify knows. */

@@ -1,3 +1,4 @@
+import { FairShare } from '../core/fair-share.ts';
 import { draftBytes } from '../core/trace.ts';
 import type { Trace, TraceDraft } from '../core/trace.ts';
 import { Failure } from '../errors.ts';
@@ -36,13 +37,12 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
   let isTurnOpen = false;
   let gatheringRows = 0;
   let rowsOfTurn = 0;
-  let rowsWaiting = 0;
-  let bytesWaiting = 0;
+  // What may wait is shared between the teams: the backlog of one must not refuse the writes of another.
+  const waitingRows = new FairShare(bounds.queueRowsMax);
+  const waitingBytes = new FairShare(bounds.queueBytesMax);
   let idle: (() => void)[] = [];
 
   function admit(caller: Caller): void {
-    rowsWaiting += caller.write.drafts.length;
-    bytesWaiting += caller.bytes;
     // The writer starts on the first few while the others are still being parsed: else the two threads work in turns.
     if (gatheringRows >= limits.chunkRowsMax) {
       rowsOfTurn += gatheringRows;
@@ -89,8 +89,7 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
   function settle(caller: Caller, outcome: WriteOutcome | undefined): void {
     if (caller.isSettled) return;
     caller.isSettled = true;
-    rowsWaiting -= caller.write.drafts.length;
-    bytesWaiting -= caller.bytes;
+    giveBack(caller.write.teamId, caller.write.drafts.length, caller.bytes);
     if (outcome?.kind === 'stored') {
       caller.resolve({ kind: 'recorded', traces: stampAll(caller.write, outcome.stamps) });
     } else if (outcome?.kind === 'replayed') {
@@ -99,26 +98,37 @@ export function openGroupCommit(writer: TraceWriter, bounds: QueueBounds = limit
       const { code, reason } = outcome ?? { code: 'internal' as const, reason: 'no outcome' };
       caller.reject(new Failure(code, { cause: reason }));
     }
-    if (rowsWaiting === 0) {
+    if (waitingRows.used === 0) {
       for (const resolve of idle) resolve();
       idle = [];
     }
   }
 
+  function tryTake(teamId: string, rows: number, bytes: number): boolean {
+    const holder = { teamId, keyId: null };
+    if (!waitingRows.tryTake(holder, rows)) return false;
+    if (waitingBytes.tryTake(holder, bytes)) return true;
+    waitingRows.give(holder, rows);
+    return false;
+  }
+
+  function giveBack(teamId: string, rows: number, bytes: number): void {
+    const holder = { teamId, keyId: null };
+    waitingRows.give(holder, rows);
+    waitingBytes.give(holder, bytes);
+  }
+
   return {
     append(teamId, drafts, once = null) {
       const bytes = drafts.reduce((sum, draft) => sum + draftBytes(draft), 0);
-      const isFull =
-        rowsWaiting + drafts.length > bounds.queueRowsMax ||
-        bytesWaiting + bytes > bounds.queueBytesMax;
-      if (isFull) return Promise.reject(new Failure('queue_full'));
+      if (!tryTake(teamId, drafts.length, bytes)) return Promise.reject(new Failure('queue_full'));
       const { promise, resolve, reject } = Promise.withResolvers<Appended>();
       const write = { teamId, drafts, ...(once && { once }) };
       admit({ write, bytes, isSettled: false, resolve, reject });
       return promise;
     },
     drain() {
-      if (rowsWaiting === 0) return Promise.resolve();
+      if (waitingRows.used === 0) return Promise.resolve();
       const { promise, resolve } = Promise.withResolvers<void>();
       idle.push(resolve);
       return promise;

@@ -96,19 +96,20 @@ export interface TracePage {
 
 export type GroupDimension = 'model' | 'feature';
 
+export interface GroupList {
+  first: readonly NamedTally[];
+  /** The others in chunks, all as they were at one moment; null if `first` is the whole list. It must be closed. */
+  rest: (AsyncIterable<readonly NamedTally[]> & { close(): void }) | null;
+}
+
 export interface TraceReader {
   page(teamId: string, request: PageRequest): Promise<TracePage>;
   trace(teamId: string, id: string): Promise<Trace | null>;
   /** Traces that follow each other, in the order of their sequence. */
   range(teamId: string, place: { firstSeq: number; count: number }): Promise<readonly Trace[]>;
   total(teamId: string): Promise<Tally>;
-  /** By calls descending, then by name. */
-  groups(
-    teamId: string,
-    dimension: GroupDimension,
-    /** Called with some of them at a time, and others get their turn between. */
-    take: (chunk: readonly NamedTally[]) => void,
-  ): Promise<void>;
+  /** By calls descending, then by name: all of them, or the first `rowsMax`. */
+  groups(teamId: string, dimension: GroupDimension, rowsMax: number | null): Promise<GroupList>;
   /** The days of the range that have calls. */
   days(teamId: string, range: { firstDay: number; lastDay: number }): Promise<readonly DayTally[]>;
 }

@@ -8,6 +8,8 @@ import { openClock } from '../../src/core/clock.ts';
 import { errorTable } from '../../src/errors.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import { buildApp } from '../../src/http/app.ts';
+import { openBodyBudget } from '../../src/http/body-budget.ts';
+import type { BodyBudget } from '../../src/http/body-budget.ts';
 import { openGroupCommit } from '../../src/ingest/group-commit.ts';
 import type { QueueBounds } from '../../src/ingest/group-commit.ts';
 import { limits } from '../../src/limits.ts';
@@ -142,6 +144,7 @@ export function withoutRequestId({ text, json }: Answer): string {
 export interface BrokenService {
   url: string;
   key: string;
+  bodyBudget: BodyBudget;
   log(): string;
   stop(): Promise<void>;
 }
@@ -161,9 +164,11 @@ export async function startBrokenService(
   const { team } = await sound.ensureTeam('broken', nowUs);
   await sound.createKey(team.id, record);
   const lines: string[] = [];
+  const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
   const app = await buildApp({
     store,
     commits: openGroupCommit(store, bounds),
+    bodyBudget,
     clock: openClock(clock),
     logger: pino({ level: 'debug' }, { write: (line) => void lines.push(line) }),
     version: '0.0.0',
@@ -180,6 +185,7 @@ export async function startBrokenService(
   return {
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
     key,
+    bodyBudget,
     log: () => lines.join(''),
     async stop() {
       await app.close();

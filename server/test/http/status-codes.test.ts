@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
-import { errorTable } from '../../src/errors.ts';
+import { errorTable, fail } from '../../src/errors.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import type { QueueBounds } from '../../src/ingest/group-commit.ts';
 import { limits } from '../../src/limits.ts';
@@ -243,6 +243,10 @@ const refusals: Record<ErrorCode, Rows> = {
   rate_limited: { 'the 6th request of a key that may send 5': afterManyRequests },
   queue_full: {
     'a write to a full queue': () => broken({}, '/traces', { queueRowsMax: 0, queueBytesMax: 0 }),
+  },
+  reads_busy: {
+    'a list of names while too many are being read': () =>
+      broken({ groups: async () => fail('reads_busy') }, '/analytics/by-model'),
   },
   store_unavailable: {
     'a write while the store is away': () => broken(refusing('store_unavailable')),

@@ -11,6 +11,8 @@ import { limits } from '../../src/limits.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../../src/store/store.ts';
 
 const bounds = { queueRowsMax: 10, queueBytesMax: 100_000 };
+/** A single team may fill half of the queue. */
+const teamRowsMax = bounds.queueRowsMax / 2;
 
 /** A writer that answers when the test says so. */
 function heldWriter() {
@@ -60,7 +62,7 @@ test('a write that the store tells ahead is answered at once, and only once', as
   assert.equal(tracesOf(await slow)[0]?.model, 'slow');
   await drained;
   // The row that was told ahead counts once: the bound is where it was.
-  const full = Array.from({ length: bounds.queueRowsMax }, () => commits.append('t', [draft('m')]));
+  const full = Array.from({ length: teamRowsMax }, () => commits.append('t', [draft('m')]));
   await assert.rejects(
     commits.append('t', [draft('m')]),
     (error) => codeOf(error) === 'queue_full',
@@ -293,14 +295,16 @@ test('a store that breaks fails its callers and nobody after them', async () => 
   assert.equal(tracesOf(await next).length, 1);
 });
 
-test('past the bound of rows a write is refused at once, and accepted again when there is room', async () => {
+test('past its share of the rows a team is refused at once, other teams are not, and it is accepted again when there is room', async () => {
   const { writer, calls } = heldWriter();
   const commits = openGroupCommit(writer, bounds);
-  const waiting = Array.from({ length: 10 }, () => commits.append('t', [draft('a')]));
+  const waiting = Array.from({ length: teamRowsMax }, () => commits.append('t', [draft('a')]));
   await assert.rejects(
     commits.append('t', [draft('b')]),
     (error) => codeOf(error) === 'queue_full',
   );
+  // The backlog of one team leaves room for others.
+  waiting.push(commits.append('other', [draft('a'), draft('b')]));
   await nextTurn();
   for (const call of calls) call.answer(call.writes.map(stored));
   await Promise.all(waiting);
@@ -316,6 +320,11 @@ test('past the bound of bytes a write is refused at once', async () => {
   const waiting = commits.append('t', [draft('a', 'x'.repeat(90_000))]);
   await assert.rejects(
     commits.append('t', [draft('b', 'x'.repeat(20_000))]),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  // Nothing of the refused one is counted.
+  await assert.rejects(
+    commits.append('other', [draft('b', 'x'.repeat(20_000))]),
     (error) => codeOf(error) === 'queue_full',
   );
   await nextTurn();

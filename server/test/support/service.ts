@@ -158,7 +158,8 @@ export async function groupsOf(
   teamId: string,
   dimension: 'model' | 'feature',
 ): Promise<NamedTally[]> {
-  const groups: NamedTally[] = [];
-  await store.groups(teamId, dimension, (chunk) => groups.push(...chunk));
+  const { first, rest } = await store.groups(teamId, dimension, null);
+  const groups = [...first];
+  for await (const chunk of rest ?? []) groups.push(...chunk);
   return groups;
 }

@@ -1,25 +1,27 @@
 import { featureRecord } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
-import { sendRecords } from '../send-records.ts';
+import { rowsMaxOf, sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
-import { analyticsRefusals, replies } from '../schemas.ts';
+import { GroupQuery, analyticsRefusals, refusals, replies } from '../schemas.ts';
 
 /** `GET /analytics/by-feature`: one row a feature. */
-export const getByFeature: Route = (app, { store, gate }) => {
+export const getByFeature: Route = (app, { store, gate, replyBudget }) => {
   app.get(
     '/analytics/by-feature',
     {
-      onRequest: requireKey(gate, 'read'),
+      onRequest: [requireKey(gate, 'read'), replyBudget.admit],
       schema: {
         operationId: 'getByFeature',
         summary: 'Cost and usage per feature',
         tags: ['analytics'],
-        response: { 200: replies.byFeature, ...analyticsRefusals },
+        querystring: GroupQuery,
+        response: { 200: replies.byFeature, ...refusals.invalid, ...analyticsRefusals },
       },
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      return sendRecords(reply, (take) => store.groups(teamId, 'feature', take), featureRecord);
+      const groups = await store.groups(teamId, 'feature', rowsMaxOf(request.query));
+      return sendRecords(replyBudget, request, reply, groups, featureRecord);
     },
   );
 };

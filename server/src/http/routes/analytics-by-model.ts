@@ -1,25 +1,27 @@
 import { modelRecord } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
-import { sendRecords } from '../send-records.ts';
+import { rowsMaxOf, sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
-import { analyticsRefusals, replies } from '../schemas.ts';
+import { GroupQuery, analyticsRefusals, refusals, replies } from '../schemas.ts';
 
 /** `GET /analytics/by-model`: one row a model. */
-export const getByModel: Route = (app, { store, gate }) => {
+export const getByModel: Route = (app, { store, gate, replyBudget }) => {
   app.get(
     '/analytics/by-model',
     {
-      onRequest: requireKey(gate, 'read'),
+      onRequest: [requireKey(gate, 'read'), replyBudget.admit],
       schema: {
         operationId: 'getByModel',
         summary: 'Cost and performance per model',
         tags: ['analytics'],
-        response: { 200: replies.byModel, ...analyticsRefusals },
+        querystring: GroupQuery,
+        response: { 200: replies.byModel, ...refusals.invalid, ...analyticsRefusals },
       },
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      return sendRecords(reply, (take) => store.groups(teamId, 'model', take), modelRecord);
+      const groups = await store.groups(teamId, 'model', rowsMaxOf(request.query));
+      return sendRecords(replyBudget, request, reply, groups, modelRecord);
     },
   );
 };

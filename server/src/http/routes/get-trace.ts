@@ -6,11 +6,11 @@ import { TraceParams, refusals, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `GET /traces/{trace_id}`: a trace that is missing, of another team, or no UUID at all gets the same answer. */
-export const getTrace: Route = (app, { store, gate }) => {
+export const getTrace: Route = (app, { store, gate, replyBudget }) => {
   app.get(
     '/traces/:trace_id',
     {
-      onRequest: requireKey(gate, 'read'),
+      onRequest: [requireKey(gate, 'read'), replyBudget.admit],
       schema: {
         operationId: 'getTrace',
         summary: 'Fetch one trace',
@@ -29,7 +29,8 @@ export const getTrace: Route = (app, { store, gate }) => {
       const { teamId } = callerOf(request);
       const id = parseUuid(request.params.trace_id);
       const trace = id === null ? null : await store.trace(teamId, id);
-      return reply.send(traceJson(trace ?? fail('trace_not_found')));
+      const text = JSON.stringify(traceJson(trace ?? fail('trace_not_found')));
+      return replyBudget.send(request, reply, text);
     },
   );
 };

@@ -1,20 +1,18 @@
-import { Readable } from 'node:stream';
 import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
 import type { Payload } from '../../store/store.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { omittedPayloads } from '../omit.ts';
-import { jsonContentType } from '../record-json.ts';
 import type { Route } from '../route.ts';
 import { PageQuery, refusals, replies } from '../schemas.ts';
 import { listedTraceJson } from '../trace-json.ts';
 
 /** `GET /traces`: the last page is as fast as the first. */
-export const getTraces: Route = (app, { store, gate }) => {
+export const getTraces: Route = (app, { store, gate, replyBudget }) => {
   app.get(
     '/traces',
     {
-      onRequest: requireKey(gate, 'read'),
+      onRequest: [requireKey(gate, 'read'), replyBudget.admit],
       schema: {
         operationId: 'listTraces',
         summary: "List the team's traces, newest first",
@@ -40,43 +38,23 @@ export const getTraces: Route = (app, { store, gate }) => {
       const { total, first, rest } = await store.page(teamId, { page, limit, omit });
       const tail = `],"total":${total},"page":${page},"limit":${limit}}`;
       const pieces = first.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
-      reply.type(jsonContentType);
-      if (rest === null) return reply.send(`{"traces":[${pieces.join(',')}${tail}`);
-      // Nobody reads the body of a HEAD, so nothing of it is made.
-      const body = request.method === 'HEAD' ? [] : streamedPage(pieces, rest, omit, tail);
-      return reply.send(Readable.from(body));
+      return rest === null
+        ? replyBudget.send(request, reply, `{"traces":[${pieces.join(',')}${tail}`)
+        : replyBudget.stream(request, reply, piecesOf(pieces, rest, omit, tail));
     },
   );
 };
 
-/** A page too large to be one text, a trace at a time and in slices, so that little of it waits for the socket. */
-async function* streamedPage(
+/** A page too large to be one text, a trace at a time. */
+async function* piecesOf(
   first: readonly string[],
   rest: AsyncIterable<readonly Trace[]>,
   omit: ReadonlySet<Payload>,
   tail: string,
 ): AsyncGenerator<string> {
-  yield '{"traces":[';
-  yield* slicesOf(first.join(','));
+  yield `{"traces":[${first.join(',')}`;
   for await (const traces of rest) {
-    for (const trace of traces) {
-      yield ',';
-      yield* slicesOf(JSON.stringify(listedTraceJson(trace, omit)));
-    }
+    for (const trace of traces) yield `,${JSON.stringify(listedTraceJson(trace, omit))}`;
   }
   yield tail;
-}
-
-function* slicesOf(text: string): Generator<string> {
-  for (let at = 0; at < text.length;) {
-    let end = at + limits.streamSliceChars;
-    // A surrogate pair must stay together: each half alone could not be written as UTF-8.
-    if (isHighSurrogate(text.charCodeAt(end - 1))) end += 1;
-    yield text.slice(at, end);
-    at = end;
-  }
-}
-
-function isHighSurrogate(unit: number): boolean {
-  return unit >= 0xd800 && unit <= 0xdbff;
 }

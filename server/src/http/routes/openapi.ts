@@ -1,8 +1,12 @@
+import { jsonContentType } from '../record-json.ts';
 import type { Route } from '../route.ts';
 
 /** `GET /openapi.json`: the document that the route schemas make. */
 export const openapi: Route = (app) => {
-  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) =>
-    reply.send(app.swagger()),
-  );
+  /** One text for all replies, however many wait to be read. */
+  let document: Buffer | null = null;
+  app.get('/openapi.json', { schema: { hide: true } }, async (_request, reply) => {
+    document ??= Buffer.from(JSON.stringify(app.swagger()));
+    return reply.type(jsonContentType).send(document);
+  });
 };

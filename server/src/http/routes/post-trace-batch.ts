@@ -8,7 +8,6 @@ import { callerOf, requireKey } from '../auth.ts';
 import { fieldErrors } from '../field-errors.ts';
 import { onceOf, tracesToShow } from '../idempotency.ts';
 import { omittedPayloads } from '../omit.ts';
-import { jsonContentType } from '../record-json.ts';
 import type { Route } from '../route.ts';
 import {
   BatchBody,
@@ -26,7 +25,10 @@ interface Rejection {
 }
 
 /** `POST /traces/batch`: the valid traces in one commit, in order; each invalid one is told by its index and spoils no other. */
-export const postTraceBatch: Route = (app, { store, commits, gate, bodyBudget, bodyBytesMax }) => {
+export const postTraceBatch: Route = (
+  app,
+  { store, commits, gate, bodyBudget, replyBudget, bodyBytesMax },
+) => {
   app.post(
     '/traces/batch',
     {
@@ -62,10 +64,8 @@ export const postTraceBatch: Route = (app, { store, commits, gate, bodyBudget, b
       const omit = omittedPayloads(request.query.omit);
       const pieces = traces.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
       const shown = appended.kind === 'replayed' ? (appended.rejected ?? '[]') : rejectedJson;
-      return reply
-        .code(201)
-        .type(jsonContentType)
-        .send(`{"traces":[${pieces.join(',')}],"rejected":${shown}}`);
+      const text = `{"traces":[${pieces.join(',')}],"rejected":${shown}}`;
+      return replyBudget.sendStored(request, reply.code(201), text);
     },
   );
 };

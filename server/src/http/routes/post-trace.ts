@@ -6,7 +6,10 @@ import { IdempotencyHeaders, TraceBody, refusals, replies } from '../schemas.ts'
 import { traceJson } from '../trace-json.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
-export const postTrace: Route = (app, { store, commits, gate, bodyBudget, basePath }) => {
+export const postTrace: Route = (
+  app,
+  { store, commits, gate, bodyBudget, replyBudget, basePath },
+) => {
   app.post(
     '/traces',
     {
@@ -32,10 +35,8 @@ export const postTrace: Route = (app, { store, commits, gate, bodyBudget, basePa
       const appended = await commits.append(teamId, [draftTrace(request.body)], onceOf(request));
       const [trace] = await tracesToShow(store, teamId, appended, reply);
       if (!trace) throw new Error('the store answered without the trace');
-      return reply
-        .code(201)
-        .header('location', `${basePath}/traces/${trace.id}`)
-        .send(traceJson(trace));
+      reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
+      return replyBudget.sendStored(request, reply, JSON.stringify(traceJson(trace)));
     },
   );
 };

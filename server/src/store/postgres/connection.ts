@@ -11,6 +11,8 @@ export type Row = Record<string, unknown>;
 export interface Pools {
   writing: pg.Pool;
   reading: pg.Pool;
+  /** For reads that keep a connection while their caller takes the answer. */
+  wideReading: pg.Pool;
   /** How every transaction that writes begins. */
   begin: string;
   end(): Promise<void>;
@@ -26,15 +28,17 @@ export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 
   // by one are sent together: a transaction takes two round trips, not eight.
   const writing = openPool(url, limits.postgresWritersMax, { ...shown, min: 1, pipeline: true });
   const reading = openPool(url, limits.postgresReadersMax, shown);
+  const wideReading = openPool(url, limits.postgresWideReadersMax, shown);
   const naming = { isOn: true };
-  for (const pool of [writing, reading]) {
+  for (const pool of [writing, reading, wideReading]) {
     pool.on('connect', (client) => allowNames(client, naming));
   }
   return {
     writing,
     reading,
+    wideReading,
     async end() {
-      await Promise.all([writing.end(), reading.end()]);
+      await Promise.all([writing.end(), reading.end(), wideReading.end()]);
     },
   };
 }

@@ -1,15 +1,33 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { FairQueue } from '../../core/fair-queue.ts';
 import { emptyTally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { PageRequest, TraceReader } from '../store.ts';
-import { ask } from './connection.ts';
-import type { Pools } from './connection.ts';
-import { numberOf, tallyFromRow, traceFromRow } from './rows.ts';
+import { WideReads } from '../wide-reads.ts';
+import { ask as askPool } from './connection.ts';
+import type { Pools, Row, Values } from './connection.ts';
+import { openGroupCursor } from './group-cursor.ts';
+import { groupFromRow, numberOf, tallyFromRow, traceFromRow } from './rows.ts';
 import { ofOneTeam } from './statements.ts';
 
-export function openReader({ reading }: Pools): TraceReader {
+export function openReader({ reading, wideReading }: Pools): TraceReader {
+  const wideReads = new WideReads();
+  // Teams take turns at the connections, so that a flood of reads of one delays no other.
+  const turns = new FairQueue(
+    {
+      runningMax: limits.postgresTeamReadsMax,
+      teamRunningMax: limits.postgresOneTeamReadsMax,
+      teamWaitingMax: limits.postgresReadsWaitingMax,
+    },
+    () => new Failure('reads_busy'),
+  );
+
+  /** The first value of every statement is the team. */
+  function ask(text: string, values: readonly [teamId: string, ...Values]): Promise<Row[]> {
+    return turns.run(values[0], () => askPool(reading, text, values));
+  }
+
   /**
    * Traces from `fromSeq` down to `toSeq` in chunks. The database ends its answer when the stored payloads fill a chunk; unpacked they
    * may be much more, so what comes is unpacked and handed on bit by bit, in the same chunks as every store makes.
@@ -23,7 +41,7 @@ export function openReader({ reading }: Pools): TraceReader {
     let traces: Trace[] = [];
     let chars = 0;
     for (let seq = fromSeq; seq >= toSeq;) {
-      const rows = await ask(reading, statementFor(omit), [teamId, toSeq, seq]);
+      const rows = await ask(statementFor(omit), [teamId, toSeq, seq]);
       const lastSeq = numberOf(rows.at(-1)?.['seq'] ?? -1);
       // The sequence has no gaps, so the rows say themselves whether one is missing.
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
@@ -45,7 +63,7 @@ export function openReader({ reading }: Pools): TraceReader {
   return {
     async page(teamId, { page, limit, omit }) {
       // Traces are never changed, and the counter is read before them: what it counts is there.
-      const [counter] = await ask(reading, ofOneTeam.readCounter, [teamId]);
+      const [counter] = await ask(ofOneTeam.readCounter, [teamId]);
       const firstSeq = numberOf(counter?.['first_seq'] ?? 1);
       const lastSeq = numberOf(counter?.['last_seq'] ?? 0);
       const total = lastSeq - firstSeq + 1;
@@ -59,16 +77,12 @@ export function openReader({ reading }: Pools): TraceReader {
     },
 
     async trace(teamId, id) {
-      const [row] = await ask(reading, ofOneTeam.readTrace, [teamId, id]);
+      const [row] = await ask(ofOneTeam.readTrace, [teamId, id]);
       return row ? traceFromRow(row, teamId) : null;
     },
 
     async range(teamId, { firstSeq, count }) {
-      const rows = await ask(reading, ofOneTeam.readForward, [
-        teamId,
-        firstSeq,
-        firstSeq + count - 1,
-      ]);
+      const rows = await ask(ofOneTeam.readForward, [teamId, firstSeq, firstSeq + count - 1]);
       if (rows.length !== count) {
         throw new Failure('store_unavailable', { cause: `traces from ${firstSeq} are missing` });
       }
@@ -76,26 +90,24 @@ export function openReader({ reading }: Pools): TraceReader {
     },
 
     async total(teamId) {
-      const [row] = await ask(reading, ofOneTeam.readTotal, [teamId]);
+      const [row] = await ask(ofOneTeam.readTotal, [teamId]);
       return row ? tallyFromRow(row) : emptyTally;
     },
 
-    async groups(teamId, dimension, take) {
-      const statement = { model: ofOneTeam.readModels, feature: ofOneTeam.readFeatures }[dimension];
-      const rows = await ask(reading, statement, [teamId]);
-      for (let at = 0; at < rows.length; at += limits.groupChunkRows) {
-        // A hundred thousand names must not keep everybody else waiting.
-        if (at > 0) await nextTurn();
-        take(
-          rows
-            .slice(at, at + limits.groupChunkRows)
-            .map((row) => ({ key: row['key'] as string, tally: tallyFromRow(row) })),
-        );
+    async groups(teamId, dimension, rowsMax) {
+      const [top, all] = {
+        model: [ofOneTeam.readTopModels, ofOneTeam.readModels] as const,
+        feature: [ofOneTeam.readTopFeatures, ofOneTeam.readFeatures] as const,
+      }[dimension];
+      const rows = await ask(top, [teamId, rowsMax ?? limits.groupChunkRows + 1]);
+      if (rowsMax !== null || rows.length <= limits.groupChunkRows) {
+        return { first: rows.map(groupFromRow), rest: null };
       }
+      return wideReads.open(teamId, () => openGroupCursor(wideReading, all, teamId));
     },
 
     async days(teamId, { firstDay, lastDay }) {
-      const rows = await ask(reading, ofOneTeam.readDays, [teamId, firstDay, lastDay]);
+      const rows = await ask(ofOneTeam.readDays, [teamId, firstDay, lastDay]);
       return rows.map((row) => ({ day: row['day'] as number, tally: tallyFromRow(row) }));
     },
   };

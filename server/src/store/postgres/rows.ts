@@ -1,3 +1,4 @@
+import type { NamedTally } from '../../core/analytics.ts';
 import type { Scope } from '../../core/api-key.ts';
 import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
@@ -44,6 +45,10 @@ export function auditTraceFromRow(row: Row): AuditTrace {
     featureName: row['feature_name'] as string | null,
     userIdentifier: row['user_identifier'] as string | null,
   };
+}
+
+export function groupFromRow(row: Row): NamedTally {
+  return { key: row['key'] as string, tally: tallyFromRow(row) };
 }
 
 export function tallyFromRow(row: Row): Tally {

@@ -125,6 +125,10 @@ const reading = {
 
   readFeatures: readGroups(dimensions.feature),
 
+  readTopModels: `${readGroups(dimensions.model)} limit $2`,
+
+  readTopFeatures: `${readGroups(dimensions.feature)} limit $2`,
+
   auditTraces: `
     select ${countedColumns} from traces where team_id = $1 and seq > $2 order by seq limit ${limits.auditChunkRows}`,
 

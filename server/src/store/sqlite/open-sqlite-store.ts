@@ -8,6 +8,7 @@ import { openDirectory } from './directory.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { openMover } from './mover.ts';
 import { openReader } from './reader.ts';
+import { openReadingClient } from './reading-client.ts';
 import { holdServerLock } from './server-lock.ts';
 import { translateFaults } from './sqlite-errors.ts';
 import { startWriter } from './writer-client.ts';
@@ -38,8 +39,11 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const readSomething = reading.prepare('select no from teams limit 1');
     const inode = statSync(path).ino;
 
+    const readingClient = openReadingClient(path);
+    closers.push(() => readingClient.close());
+
     const methods = {
-      ...translateFaults(openReader(reading)),
+      ...translateFaults(openReader(reading, readingClient)),
       ...translateFaults(openDirectory(db)),
       ...translateFaults(openAuditor(path)),
       ...translateFaults(openMover(db, path, (release) => void closers.push(release))),

@@ -1,21 +1,22 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { allTime, dimensions, emptyTally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidBytes } from '../../core/uuid.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { NamedTally } from '../../core/analytics.ts';
 import type { PageRequest, Payload, TraceReader } from '../store.ts';
 import { openAnswerMemo } from './answer-memo.ts';
+import type { ReadingClient } from './reading-client.ts';
 import { prepareTallies, tallyColumns, tallyFromRow, traceColumns, traceFromRow } from './rows.ts';
-import type { TallyStatement } from './rows.ts';
 import { keyOf, seqOfKey, teamOfKey } from './trace-key.ts';
 
 const teamNo = '(select no from teams where id = ?)';
 
-/** Reads on a connection of their own, so that they neither wait for the writer nor hold it up. */
-export function openReader(db: DatabaseSync): TraceReader {
+/**
+ * Short reads on a connection of their own, so that they neither wait for the writer nor hold it up. Every statement is read to its end
+ * before anything else runs: one left open would keep all reads of the connection at its moment, and hide what was acknowledged since.
+ */
+export function openReader(db: DatabaseSync, reading: ReadingClient): TraceReader {
   const begin = db.prepare('begin');
   const end = db.prepare('commit');
   const readCounter = db.prepare(
@@ -38,14 +39,16 @@ export function openReader(db: DatabaseSync): TraceReader {
      where team_no = ${teamNo} and dimension = ${dimensions.total} and day between ? and ? and key = ''`,
   );
   const readRange = rangeStatements(db);
-  const groupStatements = statementPool(() =>
-    prepareTallies(
-      db,
-      `select key, ${tallyColumns} from rollups
-       where team_no = ${teamNo} and dimension = ? and day = ${allTime}
-       order by calls desc, key`,
-    ),
+  const readGroups = prepareTallies(
+    db,
+    `select key, ${tallyColumns} from rollups
+     where team_no = ${teamNo} and dimension = ? and day = ${allTime}
+     order by calls desc, key limit ?`,
   );
+  const countGroups = db.prepare(`
+    select count(*) as count from (
+      select 1 from rollups where team_no = ${teamNo} and dimension = ? and day = ${allTime}
+      limit ${limits.groupChunkRows + 1})`);
 
   const memo = openAnswerMemo(db);
   function remembered<T>(question: string, read: () => T): T {
@@ -127,29 +130,19 @@ export function openReader(db: DatabaseSync): TraceReader {
       });
     },
 
-    async groups(teamId, dimension, take) {
-      const question = `${dimension} ${teamId}`;
-      const known = memo.recall(question) as readonly NamedTally[] | undefined;
-      if (known) {
-        take(known);
-        return;
-      }
-      await groupStatements.use(async (statement) => {
-        let isWhole = true;
-        let chunk: NamedTally[] = [];
-        for (const row of statement.iterate(teamId, dimensions[dimension])) {
-          chunk.push({ key: row[0] as string, tally: tallyFromRow(row, 1) });
-          if (chunk.length < limits.groupChunkRows) continue;
-          take(chunk);
-          chunk = [];
-          isWhole = false;
-          // A hundred thousand names must not keep everybody else waiting.
-          await nextTurn();
-        }
-        // What took several turns may be older than the newest commit by now, and is too much to keep.
-        if (isWhole) memo.keep(question, chunk);
-        if (chunk.length > 0) take(chunk);
-      });
+    async groups(teamId, name, rowsMax) {
+      const dimension = dimensions[name];
+      const read = () => {
+        const count = countGroups.get(teamId, dimension)?.['count'] as number;
+        // To sort a hundred thousand names takes too long for the thread that serves everything else.
+        if (count > limits.groupChunkRows) return null;
+        const rows = readGroups.all(teamId, dimension, rowsMax ?? limits.groupChunkRows);
+        return rows.map((row) => ({ key: row[0] as string, tally: tallyFromRow(row, 1) }));
+      };
+      const groups = remembered(`${name} ${rowsMax} ${teamId}`, read);
+      if (groups !== null) return { first: groups, rest: null };
+      if (rowsMax === null) return reading.allGroups(teamId, dimension);
+      return { first: await reading.topGroups(teamId, dimension, rowsMax), rest: null };
     },
 
     async days(teamId, { firstDay, lastDay }) {
@@ -183,21 +176,6 @@ function rangeStatements(db: DatabaseSync): (omit: ReadonlySet<Payload>) => Stat
       prepared.set(columns, statement);
     }
     return statement;
-  };
-}
-
-/** Statements for walks that pause: two walks at a time need two statements. */
-function statementPool(prepare: () => TallyStatement) {
-  const idle: TallyStatement[] = [];
-  return {
-    async use(work: (statement: TallyStatement) => Promise<void>): Promise<void> {
-      const statement = idle.pop() ?? prepare();
-      try {
-        await work(statement);
-      } finally {
-        idle.push(statement);
-      }
-    },
   };
 }
 

@@ -1,0 +1,78 @@
+/** Who holds a part of a shared resource. */
+export interface Holder {
+  teamId: string;
+  /** Null if the share is the whole team's. */
+  keyId: string | null;
+}
+
+/**
+ * Divides one bounded resource between teams. A team may hold no more than is left free: one busy team gets half, two get a third
+ * each, and whatever the others hold, a team that holds nothing finds room. Within a team a key gets at most a third of the whole,
+ * so that one leaked key cannot take its team's part either.
+ */
+export class FairShare {
+  readonly #total: number;
+  readonly #teams = new Map<string, TeamPart>();
+  #used = 0;
+
+  constructor(total: number) {
+    this.#total = total;
+  }
+
+  get used(): number {
+    return this.#used;
+  }
+
+  /** What this team holds. */
+  heldBy(teamId: string): number {
+    return this.#teams.get(teamId)?.held ?? 0;
+  }
+
+  /** Takes the amount if it is within the holder's share. */
+  tryTake(holder: Holder, amount: number): boolean {
+    if (!this.#fits(holder, amount)) return false;
+    this.take(holder, amount);
+    return true;
+  }
+
+  /** Whether the holder could take anything now. */
+  hasRoom(holder: Holder): boolean {
+    return this.#fits(holder, 1);
+  }
+
+  /** Takes the amount in any case: for what is already there and must be counted. */
+  take({ teamId, keyId }: Holder, amount: number): void {
+    let team = this.#teams.get(teamId);
+    if (!team) {
+      team = { held: 0, byKey: new Map() };
+      this.#teams.set(teamId, team);
+    }
+    team.held += amount;
+    team.byKey.set(keyId, (team.byKey.get(keyId) ?? 0) + amount);
+    this.#used += amount;
+  }
+
+  give({ teamId, keyId }: Holder, amount: number): void {
+    const team = this.#teams.get(teamId);
+    if (!team) return;
+    this.#used -= amount;
+    team.held -= amount;
+    const ofKey = (team.byKey.get(keyId) ?? 0) - amount;
+    if (ofKey > 0) team.byKey.set(keyId, ofKey);
+    else team.byKey.delete(keyId);
+    if (team.byKey.size === 0) this.#teams.delete(teamId);
+  }
+
+  #fits({ teamId, keyId }: Holder, amount: number): boolean {
+    const free = this.#total - this.#used;
+    const team = this.#teams.get(teamId);
+    if (!team) return amount <= free;
+    if (team.held + amount > free) return false;
+    return keyId === null || (team.byKey.get(keyId) ?? 0) + amount <= this.#total - 2 * team.held;
+  }
+}
+
+interface TeamPart {
+  held: number;
+  byKey: Map<string | null, number>;
+}

@@ -1,0 +1,46 @@
+import type pg from 'pg';
+import { limits } from '../../limits.ts';
+import type { WideRead } from '../wide-reads.ts';
+import { abandon, connect, run } from './connection.ts';
+import { asFailure } from './postgres-errors.ts';
+import { groupFromRow } from './rows.ts';
+
+/** A long list of groups as it is at one moment, read through a cursor: neither PostgreSQL nor this process holds all of it. */
+export async function openGroupCursor(
+  pool: pg.Pool,
+  statement: string,
+  teamId: string,
+): Promise<WideRead> {
+  try {
+    const client = await connect(pool);
+    try {
+      await run(client, 'begin isolation level repeatable read read only');
+      await run(client, `declare groups no scroll cursor for ${statement}`, [teamId]);
+      return readerOf(client);
+    } catch (error) {
+      await abandon(client, error);
+      throw error;
+    }
+  } catch (error) {
+    throw asFailure(error);
+  }
+}
+
+function readerOf(client: pg.PoolClient): WideRead {
+  /** The transaction ends behind the fetch that is under way. */
+  let fetching: Promise<unknown> = Promise.resolve();
+  return {
+    async next() {
+      const fetched = run(client, `fetch forward ${limits.groupChunkRows} from groups`);
+      fetching = fetched.catch(() => {});
+      try {
+        return (await fetched).rows.map(groupFromRow);
+      } catch (error) {
+        throw asFailure(error);
+      }
+    },
+    close() {
+      void fetching.then(() => abandon(client, null));
+    },
+  };
+}

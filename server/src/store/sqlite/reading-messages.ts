@@ -1,0 +1,29 @@
+import type { SQLOutputValue } from 'node:sqlite';
+import type { Dimension } from '../../core/rollup.ts';
+import type { ErrorCode } from '../../errors.ts';
+
+/** What the main thread and the reading thread say to each other. */
+export interface ReadingData {
+  path: string;
+}
+
+/** Rows of a list of groups: the name, then `tallyColumns`. */
+export type GroupRows = readonly (readonly SQLOutputValue[])[];
+
+export type ReadingQuestion =
+  /** The first `rowsMax` groups. */
+  | { kind: 'top'; teamId: string; dimension: Dimension; rowsMax: number }
+  /** Keeps all groups as they are now under this number. Answered without rows. */
+  | { kind: 'open'; list: number; teamId: string; dimension: Dimension }
+  /** The next rows of a list; none at its end. */
+  | { kind: 'next'; list: number }
+  | { kind: 'close'; list: number };
+
+export interface ToReading {
+  ticket: number;
+  question: ReadingQuestion;
+}
+
+export type FromReading =
+  | { kind: 'rows'; ticket: number; rows: GroupRows }
+  | { kind: 'failed'; ticket: number; code: ErrorCode; reason: string };

@@ -1,0 +1,79 @@
+/**
+ * The reading thread: for answers that take long. It has a connection of its own, so nothing that it does can hold up or date the
+ * short reads of the main thread.
+ */
+import { parentPort, workerData } from 'node:worker_threads';
+import { allTime } from '../../core/rollup.ts';
+import { messageOf } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { openReading } from './connection.ts';
+import type {
+  FromReading,
+  GroupRows,
+  ReadingData,
+  ReadingQuestion,
+  ToReading,
+} from './reading-messages.ts';
+import { prepareTallies, tallyColumns } from './rows.ts';
+import type { TallyStatement } from './rows.ts';
+import { faultOf } from './sqlite-errors.ts';
+
+if (!parentPort) throw new Error('this file runs as a worker thread');
+const port = parentPort;
+const db = openReading((workerData as ReadingData).path);
+const groupsOfTeam = `
+  select key, ${tallyColumns} from rollups
+  where team_no = (select no from teams where id = ?) and dimension = ? and day = ${allTime}
+  order by calls desc, key`;
+const readTop = prepareTallies(db, `${groupsOfTeam} limit ?`);
+
+/** Lists that are being read, each in a temporary table: a slow peer then keeps no snapshot of the database open. */
+const lists = new Map<number, { read: TallyStatement; lastRow: number }>();
+
+port.on('message', ({ ticket, question }: ToReading) => {
+  let reply: FromReading;
+  try {
+    reply = { kind: 'rows', ticket, rows: answer(question) };
+  } catch (error) {
+    reply = { kind: 'failed', ticket, code: faultOf(error).code, reason: messageOf(error) };
+  }
+  port.postMessage(reply);
+});
+
+function answer(question: ReadingQuestion): GroupRows {
+  switch (question.kind) {
+    case 'top':
+      return readTop.all(question.teamId, question.dimension, question.rowsMax);
+    case 'open':
+      open(question);
+      return [];
+    case 'next':
+      return next(question.list);
+    case 'close':
+      lists.delete(question.list);
+      db.exec(`drop table if exists temp.${tableOf(question.list)}`);
+      return [];
+  }
+}
+
+function open({ list, teamId, dimension }: Extract<ReadingQuestion, { kind: 'open' }>): void {
+  const table = tableOf(list);
+  db.prepare(`create temp table ${table} as ${groupsOfTeam}`).run(teamId, dimension);
+  const read = prepareTallies(
+    db,
+    `select key, ${tallyColumns} from temp.${table} where rowid > ? order by rowid limit ${limits.groupChunkRows}`,
+  );
+  lists.set(list, { read, lastRow: 0 });
+}
+
+function next(list: number): GroupRows {
+  const open = lists.get(list);
+  if (!open) throw new Error(`there is no list ${list}`);
+  const rows = open.read.all(open.lastRow);
+  open.lastRow += rows.length;
+  return rows;
+}
+
+function tableOf(list: number): string {
+  return `groups_${list}`;
+}

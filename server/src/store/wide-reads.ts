@@ -1,0 +1,58 @@
+import type { NamedTally } from '../core/analytics.ts';
+import { FairShare } from '../core/fair-share.ts';
+import { Failure } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { GroupList } from './store.ts';
+
+/** A list of names that is too long to be in memory at once, as a driver reads it. */
+export interface WideRead {
+  /** The next ones in order; empty at the end. */
+  next(): Promise<readonly NamedTally[]>;
+  /** Frees what the read holds. */
+  close(): void;
+}
+
+/**
+ * Bounds the wide reads that are open at once, shared fairly between teams, and the time each may take: a peer that reads its
+ * reply slowly keeps what the read holds in the store.
+ */
+export class WideReads {
+  readonly #share = new FairShare(limits.wideReadsMax);
+
+  async open(teamId: string, start: () => Promise<WideRead>): Promise<GroupList> {
+    const holder = { teamId, keyId: null };
+    if (!this.#share.tryTake(holder, 1)) throw new Failure('reads_busy');
+    let read: WideRead | null = null;
+    let isClosed = false;
+    const close = (): void => {
+      if (isClosed) return;
+      isClosed = true;
+      clearTimeout(timer);
+      this.#share.give(holder, 1);
+      read?.close();
+    };
+    const timer = setTimeout(close, limits.wideReadMsMax).unref();
+    try {
+      const opened = await start();
+      read = opened;
+      return { first: await opened.next(), rest: { close, [Symbol.asyncIterator]: () => walk() } };
+    } catch (error) {
+      close();
+      throw error;
+    }
+
+    async function* walk(): AsyncGenerator<readonly NamedTally[]> {
+      try {
+        for (;;) {
+          if (isClosed || !read)
+            throw new Failure('reads_busy', { cause: 'the read took too long' });
+          const chunk = await read.next();
+          if (chunk.length === 0) return;
+          yield chunk;
+        }
+      } finally {
+        close();
+      }
+    }
+  }
+}

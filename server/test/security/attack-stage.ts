@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { Agent, request } from 'node:http';
+import { connect } from 'node:net';
+import type { Socket } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { TestContext } from 'node:test';
+import { draftTrace } from '../../src/core/trace.ts';
+import type { Database } from '../../src/store/open-store.ts';
+import { makeTeams, withTool } from '../crash/crash-lab.ts';
+import type { LoadTeam } from '../crash/crash-lab.ts';
+import { spawnServer } from '../support/cli.ts';
+import type { ServerProcess } from '../support/cli.ts';
+import { makePostgres } from '../support/postgres.ts';
+import { temporaryFolder } from '../support/service.ts';
+
+const mb = 1e6;
+
+/** A real server process, a team that attacks and one that just works. */
+export interface AttackStage {
+  server: ServerProcess;
+  attacker: LoadTeam;
+  honest: LoadTeam;
+  /** Stores traces of the attacker's beside the server. */
+  fill(drafts: Iterable<Parameters<typeof draftTrace>[0]>): Promise<void>;
+  /** Runs the attack, and checks and prints what it did to the server and to the honest team. */
+  endure(t: TestContext, attack: () => Promise<void>): Promise<void>;
+  socket(): Promise<Socket>;
+  strike(): Promise<void>;
+}
+
+export async function setAttackStage(kind: Database['kind']): Promise<AttackStage> {
+  const folder = temporaryFolder();
+  const postgres = kind === 'postgres' ? makePostgres({}) : null;
+  await postgres?.start();
+  const database: Database = postgres
+    ? { kind: 'postgres', url: await postgres.createDatabase() }
+    : { kind: 'sqlite', path: join(folder.path, 'attack.db') };
+  const [attacker, honest] = await makeTeams(database, 2);
+  assert.ok(attacker && honest);
+  const name = database.kind === 'sqlite' ? `sqlite:${database.path}` : database.url;
+  const server = await spawnServer(['--database', name, '--log-level', 'silent']);
+  const { hostname, port } = new URL(server.url);
+  const sockets: Socket[] = [];
+
+  return {
+    server,
+    attacker,
+    honest,
+    fill: (bodies) =>
+      withTool(database, async (store) => {
+        let drafts: ReturnType<typeof draftTrace>[] = [];
+        const flush = async (): Promise<void> => {
+          if (drafts.length === 0) return;
+          const [outcome] = await store.append([{ teamId: attacker.id, drafts }]);
+          assert.equal(outcome?.kind, 'stored');
+          drafts = [];
+        };
+        for (const body of bodies) {
+          drafts.push(draftTrace(body));
+          if (drafts.length === 1_000 || (body.input?.length ?? 0) > mb) await flush();
+        }
+        await flush();
+      }),
+    async socket() {
+      const socket = connect(Number(port), hostname);
+      sockets.push(socket);
+      socket.on('error', () => {});
+      await new Promise((resolve) => socket.once('connect', resolve));
+      return socket;
+    },
+    async endure(t, attack) {
+      const idle = residentBytes(server);
+      const watch = watchServer(server, honest);
+      try {
+        await attack();
+      } finally {
+        for (const socket of sockets.splice(0)) socket.destroy();
+      }
+      const { peak, slowestMs, writes, failures } = await watch.end();
+      const grown = Math.round((peak - idle) / mb);
+      t.diagnostic(
+        `${kind}: idle ${Math.round(idle / mb)} MB, grew by ${grown} MB at most; slowest /healthz ${Math.round(slowestMs)} ms; ` +
+          `${writes} writes of another team, ${failures.length} failed`,
+      );
+      assert.ok(grown < 400, `the process grew by ${grown} MB`);
+      assert.ok(slowestMs < 1_000, `/healthz took ${Math.round(slowestMs)} ms`);
+      assert.deepEqual(failures, []);
+      assert.ok(writes > 0, 'the other team wrote nothing');
+    },
+    async strike() {
+      await server.end('SIGKILL');
+      await postgres?.stop();
+      folder.remove();
+    },
+  };
+}
+
+/** Looks at the memory, asks for /healthz and writes for the honest team, all the time until it is ended. */
+function watchServer(server: ServerProcess, honest: LoadTeam) {
+  const agent = new Agent({ keepAlive: true });
+  const done = new AbortController();
+  const failures: string[] = [];
+  let peak = 0;
+  let slowestMs = 0;
+  let writes = 0;
+  const sample = setInterval(() => (peak = Math.max(peak, residentBytes(server))), 25);
+
+  async function probe(): Promise<void> {
+    while (!done.signal.aborted) {
+      const startMs = performance.now();
+      await send(server.url, '/healthz', agent);
+      slowestMs = Math.max(slowestMs, performance.now() - startMs);
+      await sleep(50);
+    }
+  }
+  async function write(): Promise<void> {
+    while (!done.signal.aborted) {
+      const body = JSON.stringify({ model: 'm', input: 'x'.repeat(1_000) });
+      const status = await send(server.url, '/traces', agent, honest.key, body);
+      writes += 1;
+      if (status !== 201) failures.push(`${status}`);
+      await sleep(5);
+    }
+  }
+  const running = Promise.all([probe(), write(), write()]);
+  return {
+    async end() {
+      done.abort();
+      await running;
+      clearInterval(sample);
+      agent.destroy();
+      return { peak, slowestMs, writes, failures };
+    },
+  };
+}
+
+/** Answers the status. No answer within 30 s is status 0. */
+export function send(
+  url: string,
+  path: string,
+  agent: Agent,
+  key?: string,
+  body?: string,
+): Promise<number> {
+  const headers = {
+    ...(key !== undefined && { authorization: `Bearer ${key}` }),
+    ...(body !== undefined && { 'content-type': 'application/json' }),
+  };
+  const method = body === undefined ? 'GET' : 'POST';
+  return new Promise((resolve) => {
+    const outgoing = request(`${url}${path}`, { agent, method, headers }, (response) => {
+      response.resume();
+      response.on('close', () => resolve(response.complete ? (response.statusCode ?? 0) : 0));
+    });
+    outgoing.setTimeout(30_000, () => outgoing.destroy());
+    outgoing.on('error', () => resolve(0));
+    outgoing.end(body);
+  });
+}
+
+export function residentBytes({ child }: ServerProcess): number {
+  const status = readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/VmRSS:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
+}
