@@ -7,7 +7,7 @@ import type { PageRequest, TraceReader } from '../store.ts';
 import { ask } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { numberOf, tallyFromRow, traceFromRow } from './rows.ts';
-import { ofOneTeam } from './statements.ts';
+import { ofOneTeam, readDown } from './statements.ts';
 
 export function openReader({ reading }: Pools): TraceReader {
   /**
@@ -23,7 +23,7 @@ export function openReader({ reading }: Pools): TraceReader {
     let traces: Trace[] = [];
     let chars = 0;
     for (let seq = fromSeq; seq >= toSeq;) {
-      const rows = await ask(reading, statementFor(omit), [teamId, toSeq, seq]);
+      const rows = await ask(reading, readDown(omit), [teamId, toSeq, seq]);
       const lastSeq = numberOf(rows.at(-1)?.['seq'] ?? -1);
       // The sequence has no gaps, so the rows say themselves whether one is missing.
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
@@ -108,13 +108,6 @@ interface Chunk {
 
 async function* tracesOf(walk: AsyncIterable<Chunk>): AsyncGenerator<readonly Trace[]> {
   for await (const { traces } of walk) yield traces;
-}
-
-function statementFor(omit: PageRequest['omit']): string {
-  if (omit.has('input')) {
-    return omit.has('output') ? ofOneTeam.readDownBare : ofOneTeam.readDownWithOutput;
-  }
-  return omit.has('output') ? ofOneTeam.readDownWithInput : ofOneTeam.readDownWithAll;
 }
 
 function payloadChars({ input, output, errorMessage }: Trace): number {
