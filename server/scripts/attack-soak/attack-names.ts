@@ -16,3 +16,12 @@ export const attackNames = [
 ] as const;
 
 export type AttackName = (typeof attackNames)[number];
+
+/** Attacks that read nothing, or not the beginning of an answer. All others must get answers, or they did not reach the service. */
+export const unansweredAttacks: ReadonlySet<AttackName> = new Set<AttackName>([
+  'pipelined unread',
+  'pipelined large reads',
+  'unread large reads',
+  'wide breakdowns',
+  'slow pages',
+]);

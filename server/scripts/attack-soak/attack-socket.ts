@@ -1,10 +1,13 @@
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { AttackName } from './attack-names.ts';
+import { count } from './honest-client.ts';
 import type { Scene } from './scene.ts';
 
 /** What an attack is given. */
 export interface AttackContext {
+  name: AttackName;
   scene: Scene;
   random: () => number;
   /** Fires when the soak ends: no attack may last longer. */
@@ -16,8 +19,10 @@ export interface AttackTally {
   /** Finished waves of each attack. */
   waves: Record<string, number>;
   requests: number;
-  /** Answers that were read, by status; 'none' for connections that broke. */
+  /** Answers that were read, by status; 'none' for requests without one. */
   answers: Record<string, number>;
+  /** Answers that each attack got. */
+  answered: Record<string, number>;
   /** Mistakes of the attacker's own program. */
   mistakes: Record<string, number>;
 }
@@ -35,15 +40,19 @@ export function openSocket({ scene }: AttackContext, from = attackerAddress): So
 }
 
 /** Reads everything, and counts the first answer. */
-export function readAnswers({ tally }: AttackContext, socket: Socket): void {
-  let isFirst = true;
-  socket.on('data', (data: Buffer) => {
-    if (!isFirst) return;
-    isFirst = false;
-    const status = /^HTTP\/1\.1 (\d{3})/.exec(data.toString('latin1', 0, 16))?.[1] ?? 'none';
-    tally.answers[status] = (tally.answers[status] ?? 0) + 1;
+export function readAnswers(context: AttackContext, socket: Socket): void {
+  socket.once('data', (data: Buffer) => {
+    const status = /^HTTP\/1\.1 (\d{3})/.exec(data.toString('latin1', 0, 16))?.[1];
+    noteAnswer(context, status ?? null);
   });
+  socket.on('data', () => {});
   socket.resume();
+}
+
+/** Counts an answer by its status, or a request that got none. */
+export function noteAnswer({ name, tally }: AttackContext, status: string | null): void {
+  count(tally.answers, status ?? 'none');
+  if (status !== null) count(tally.answered, name);
 }
 
 /** Reads one piece every so often. */

@@ -39,11 +39,11 @@ const pauseMsMin = 4_000;
 const pauseMsMax = 20_000;
 
 const { scene, stopped, print } = beginProgram();
-const tally: AttackTally = { waves: {}, requests: 0, answers: {}, mistakes: {} };
+const tally: AttackTally = { waves: {}, requests: 0, answers: {}, answered: {}, mistakes: {} };
 const reporting = setInterval(() => print(tally), 1000);
 
 async function wage(name: AttackName, random: () => number): Promise<void> {
-  const context: AttackContext = { scene, random, stopped, tally };
+  const context: AttackContext = { name, scene, random, stopped, tally };
   const pause = (ms: number): Promise<void> =>
     sleep(ms, undefined, { signal: stopped }).catch(() => {});
   await pause(random() * firstPauseMsMax);

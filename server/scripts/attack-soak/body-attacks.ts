@@ -1,7 +1,7 @@
 import { Agent } from 'node:http';
 import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
-import { attackerAddress } from './attack-socket.ts';
+import { attackerAddress, noteAnswer } from './attack-socket.ts';
 import type { AttackContext } from './attack-socket.ts';
 import { callService } from './http-call.ts';
 
@@ -9,19 +9,20 @@ const mib = 1024 * 1024;
 const answerMsMax = 20_000;
 
 async function post(
-  { scene, tally }: AttackContext,
+  context: AttackContext,
   path: string,
   body: string | Buffer,
   more: { headers?: Record<string, string>; agent?: Agent } = {},
 ): Promise<void> {
+  const { scene, tally } = context;
   tally.requests += 1;
   const key = scene.attacker.ingestKey;
   const sent = { method: 'POST', path, key, body, from: attackerAddress } as const;
   const status = await callService(scene.url, { ...sent, ...more, withinMs: answerMsMax }).then(
     (reply) => String(reply.status),
-    () => 'none',
+    () => null,
   );
-  tally.answers[status] = (tally.answers[status] ?? 0) + 1;
+  noteAnswer(context, status);
 }
 
 let brackets: string[] | null = null;

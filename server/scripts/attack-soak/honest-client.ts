@@ -13,6 +13,8 @@ export interface HonestTally {
   serverErrors: number;
   /** Single requests whose connection broke or whose time ran out. */
   noAnswers: number;
+  /** The slowest single request that got an answer. */
+  slowestMs: number;
   operations: number;
   /** Operations that failed after their retries. */
   failed: number;
@@ -60,8 +62,10 @@ export async function runHonestClient(
 
   async function once(call: Call): Promise<Reply | null> {
     tally.requests += 1;
+    const startMs = performance.now();
     try {
       const reply = await callService(context.url, call);
+      tally.slowestMs = Math.max(tally.slowestMs, performance.now() - startMs);
       if (reply.status >= 500) tally.serverErrors += 1;
       return reply;
     } catch {

@@ -12,6 +12,7 @@ const tally: HonestTally = {
   requests: 0,
   serverErrors: 0,
   noAnswers: 0,
+  slowestMs: 0,
   operations: 0,
   failed: 0,
   acknowledged: 0,

@@ -1,5 +1,5 @@
 import type { AttackTally } from './attack-socket.ts';
-import { attackNames } from './attack-names.ts';
+import { attackNames, unansweredAttacks } from './attack-names.ts';
 import type { HonestTally } from './honest-client.ts';
 import type { LedgerCheck } from './ledger-check.ts';
 import type { ProbeTally, Watch } from './watch.ts';
@@ -55,6 +55,11 @@ export function failuresOf(result: SoakResult): string[] {
   }
   for (const name of attackNames) {
     if (!attacks?.waves[name]) failures.push(`the attack "${name}" was never finished`);
+    else if (!attacks.answered[name] && !unansweredAttacks.has(name)) {
+      failures.push(
+        `the attack "${name}" never got an answer, so it may not have reached the service`,
+      );
+    }
   }
   failures.push(
     ...Object.keys(attacks?.mistakes ?? {}).map((text) => `the attacker failed: ${text}`),
@@ -120,6 +125,7 @@ export function finalReport(result: SoakResult): string {
     ],
     ['single requests with 5xx', percent(honest?.serverErrors ?? 0, requests)],
     ['single requests without an answer', percent(honest?.noAnswers ?? 0, requests)],
+    ['slowest honest request', `${Math.round(honest?.slowestMs ?? 0)} ms`],
     ['reasons', listed(honest?.reasons ?? {})],
     ['attack requests', grouped(attacks?.requests ?? 0)],
     ['attack waves', listed({ ...attacks?.waves, 'log stalls': result.logStalls })],
