@@ -55,7 +55,7 @@ export interface Trace {
   created_at: string;
 }
 
-/** A stored trace; `input` and `output` are left out on request. */
+/** A stored trace; `input`, `output` and `error_message` are left out on request. */
 export interface ListedTrace {
   id: string;
   team_id: string;
@@ -75,7 +75,7 @@ export interface ListedTrace {
   cost_usd: number | null;
   status: 'success' | 'error';
   /** Error details if the call failed. */
-  error_message: string | null;
+  error_message?: string | null | undefined;
   /** Feature label used for analytics. */
   feature_name: string | null;
   /** User ID used for per-user analytics. */

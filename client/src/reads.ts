@@ -22,7 +22,7 @@ export interface ListOptions extends ReadOptions {
   /** Traces a page, at most 100; 20 unless set. */
   limit?: number | undefined;
   /** Payloads to leave out, which makes lists small. */
-  omit?: readonly ('input' | 'output')[] | undefined;
+  omit?: readonly ('input' | 'output' | 'error_message')[] | undefined;
 }
 
 /** The team's traces. The key needs the scope `read`. */

@@ -109,6 +109,11 @@ const table = {
     title: 'Internal error',
     say: 'Something went wrong here. The log of the server tells more, under the request id.',
   },
+  unsupported_transfer_encoding: {
+    status: 501,
+    title: 'Unsupported transfer encoding',
+    say: 'The only Transfer-Encoding that this server reads is "chunked". Use Content-Encoding to compress a body.',
+  },
   queue_full: {
     status: 503,
     title: 'Overloaded',

@@ -34,6 +34,11 @@ test('list gives pages, sizes and traces without payloads', async () => {
   assert.equal((await client.traces.list()).limit, 20);
   const lean = await client.traces.list({ limit: 1, omit: ['input', 'output'] });
   assert.ok(!('input' in (lean.traces[0] ?? {})) && !('output' in (lean.traces[0] ?? {})));
+  const bare = await client.traces.list({ limit: 1, omit: ['error_message', 'output', 'input'] });
+  assert.deepEqual(
+    ['input', 'output', 'error_message'].filter((name) => name in (bare.traces[0] ?? {})),
+    [],
+  );
   const half = await client.traces.list({ limit: 1, omit: ['output'] });
   assert.deepEqual([half.traces[0]?.input, 'output' in (half.traces[0] ?? {})], ['t24', false]);
 });

@@ -21,6 +21,7 @@ import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
 import { openReplyBudget } from './reply-budget.ts';
 import { beginReply, logRequest } from './every-reply.ts';
+import { requireBody } from './require-body.ts';
 import type { App, Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
 import { getByFeature } from './routes/analytics-by-feature.ts';
@@ -94,6 +95,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
     refuseAmbiguousFraming(request.raw);
     // Before the body is read: a stranger must not make us parse megabytes for a path that does not exist.
     if (request.is404) refusePath(methods.allowedAt(request.url));
+    done();
+  });
+  app.addHook('preValidation', (request, _reply, done) => {
+    requireBody(request);
     done();
   });
   // What fails is logged where it fails.

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { allows } from '../core/api-key.ts';
 import type { Permission } from '../core/api-key.ts';
 import { Failure, errorTable, fail } from '../errors.ts';
 import type { Authenticator, Caller } from './authenticator.ts';
@@ -22,16 +23,17 @@ export interface Gate {
 export function requireKey(gate: Gate, permission: Permission) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     try {
-      const caller = gate.authenticator.authenticate(request.headers.authorization, permission);
+      const caller = gate.authenticator.authenticate(request.headers.authorization);
       if (!(caller instanceof Promise) && gate.keyRequests === null) {
         // The usual case, on the path of every request: no promise, no turn.
         request.caller = caller;
+        requireScope(caller, permission);
         done();
         return;
       }
-      letIn(gate, request, caller).then(() => done(), done);
+      letIn(gate, request, caller, permission).then(() => done(), done);
     } catch (error) {
-      letIn(gate, request, Promise.reject(error)).then(() => done(), done);
+      letIn(gate, request, Promise.reject(error), permission).then(() => done(), done);
     }
   };
 }
@@ -39,18 +41,30 @@ export function requireKey(gate: Gate, permission: Permission) {
 async function letIn(
   gate: Gate,
   request: FastifyRequest,
-  caller: Caller | Promise<Caller>,
+  attempt: Caller | Promise<Caller>,
+  permission: Permission,
 ): Promise<void> {
+  let caller: Caller;
   try {
-    request.caller = await caller;
+    caller = await attempt;
   } catch (error) {
     if (error instanceof Failure && errorTable[error.code].status === 401) {
       await refuseGuessing(gate, request);
     }
     throw error;
   }
+  request.caller = caller;
+  // Before the scope, so that a key cannot ask without limit for what it may not do.
   const state = await gate.keyRequests?.(request);
   if (state?.isExceeded) fail('rate_limited', { retryAfterS: state.retryAfterS });
+  requireScope(caller, permission);
+}
+
+function requireScope({ scope }: Caller, permission: Permission): void {
+  if (allows(scope, permission)) return;
+  fail('scope_missing', {
+    say: `This API key has the scope "${scope}"; this request needs "${permission}" or "full".`,
+  });
 }
 
 async function refuseGuessing(gate: Gate, request: FastifyRequest): Promise<void> {

@@ -1,5 +1,5 @@
-import { allows, hashKey, isWellFormedKey } from '../core/api-key.ts';
-import type { Permission, Scope } from '../core/api-key.ts';
+import { hashKey, isWellFormedKey } from '../core/api-key.ts';
+import type { Scope } from '../core/api-key.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -20,8 +20,8 @@ export interface EnvKey {
 }
 
 export interface Authenticator {
-  /** Tells who holds the key of this header, or fails with 401 or 403. A key that was seen just now needs no promise. */
-  authenticate(header: string | undefined, permission: Permission): Caller | Promise<Caller>;
+  /** Tells who holds the key of this header, or fails with 401. A key that was seen just now needs no promise. */
+  authenticate(header: string | undefined): Caller | Promise<Caller>;
 }
 
 export function openAuthenticator(
@@ -47,27 +47,22 @@ export function openAuthenticator(
   }
 
   return {
-    authenticate(header, permission) {
+    authenticate(header) {
       const nowMs = performance.now();
       const known = cache.get(header, nowMs);
-      return known ? admit(known, permission, nowMs) : meet(header, permission);
+      return known ? admit(known, nowMs) : meet(header);
     },
   };
 
-  async function meet(header: string | undefined, permission: Permission): Promise<Caller> {
+  async function meet(header: string | undefined): Promise<Caller> {
     const caller = await lookUp(header);
     const nowMs = performance.now();
     cache.set(header, caller, nowMs);
-    return admit(caller, permission, nowMs);
+    return admit(caller, nowMs);
   }
 
-  function admit(caller: Caller, permission: Permission, nowMs: number): Caller {
+  function admit(caller: Caller, nowMs: number): Caller {
     if (caller.expiresAtUs !== null && caller.expiresAtUs <= clock()) return fail('key_expired');
-    if (!allows(caller.scope, permission)) {
-      return fail('scope_missing', {
-        say: `This API key has the scope "${caller.scope}"; this request needs "${permission}" or "full".`,
-      });
-    }
     if (caller.keyId !== envKeyId) noteUse(caller.keyId, nowMs);
     return caller;
   }

@@ -1,6 +1,7 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { payloadNames } from '../store/payload.ts';
 import { groupLimit } from './schemas.ts';
 
 /** Says in words what a field should have been. The value itself is never repeated: it may be a prompt. */
@@ -64,7 +65,7 @@ const groupLimitMessage = `must be a positive integer of at most ${limits.groupR
 const patternMessages: Readonly<Record<string, string>> = {
   '/page': 'must be a positive integer of at most 9 digits',
   '/limit': `must be a positive integer of at most 9 digits (over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used)`,
-  '/omit': 'must be "input", "output" or both, with a comma between',
+  '/omit': `must be one or more of ${quoted(payloadNames)}, each at most once, separated by commas`,
 };
 
 /** `['integer', 'null']` reads "an integer or null". */

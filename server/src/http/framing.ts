@@ -1,31 +1,59 @@
 import type { IncomingMessage } from 'node:http';
 import { fail } from '../errors.ts';
 
-/** Refuses what two servers on the way could read differently. The connection ends with the answer. */
+/**
+ * Refuses requests that a proxy and this server could read differently: the proxy may check one of two values while this server uses the
+ * other. The connection closes after the answer.
+ */
 export function refuseAmbiguousFraming({
   httpVersion,
   headers,
   rawHeaders,
 }: IncomingMessage): void {
-  const hosts = countHosts(rawHeaders);
-  if (hosts > 1 || (hosts === 0 && httpVersion === '1.1')) {
-    refuse('There must be exactly one header "Host".');
+  refuseRepeatedHeaders(rawHeaders);
+  if (headers.host === undefined && httpVersion === '1.1') refuse(exactlyOne('host'));
+  const transferEncoding = headers['transfer-encoding'];
+  if (transferEncoding === undefined) return;
+  if (httpVersion === '1.0') refuse('HTTP/1.0 has no Transfer-Encoding.');
+  refuseOtherCodings(transferEncoding);
+}
+
+/** Headers that a request may have only once, by lower-case name. */
+const singleHeaders: ReadonlyMap<string, string> = new Map(
+  [
+    'Host',
+    'Authorization',
+    'Content-Type',
+    'Content-Length',
+    'Content-Encoding',
+    'Idempotency-Key',
+  ].map((name) => [name.toLowerCase(), name]),
+);
+
+/** Node keeps the first of some repeated headers and joins others, so this reads the raw list, which has names at even indexes. */
+function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
+  const seen: string[] = [];
+  for (let i = 0; i < rawHeaders.length; i += 2) {
+    const name = rawHeaders[i]?.toLowerCase() ?? '';
+    if (!singleHeaders.has(name)) continue;
+    if (seen.includes(name)) refuse(exactlyOne(name));
+    seen.push(name);
   }
-  if (httpVersion === '1.0' && headers['transfer-encoding'] !== undefined) {
-    refuse('HTTP/1.0 has no Transfer-Encoding.');
-  }
+}
+
+function exactlyOne(name: string): string {
+  return `There must be exactly one header "${singleHeaders.get(name)}".`;
+}
+
+/** Node's parser accepts any codings before a final `chunked` and does not decode them. */
+function refuseOtherCodings(transferEncoding: string): void {
+  const codings = transferEncoding.toLowerCase().split(',');
+  const others = codings.slice(0, -1).map((coding) => coding.trim());
+  if (others.length === 0) return;
+  if (others.includes('chunked')) refuse('The body may be chunked only once.');
+  fail('unsupported_transfer_encoding', { headers: { connection: 'close' } });
 }
 
 function refuse(say: string): never {
   return fail('malformed_request', { say, headers: { connection: 'close' } });
-}
-
-/** Names stand at the even places. */
-function countHosts(rawHeaders: readonly string[]): number {
-  let hosts = 0;
-  for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i];
-    if (name?.length === 4 && name.toLowerCase() === 'host') hosts += 1;
-  }
-  return hosts;
 }

@@ -1,4 +1,4 @@
-import type { Payload } from '../store/store.ts';
+import type { Payload } from '../store/payload.ts';
 
 /** The payloads of a query like `omit=input,output`, which the schema has checked. */
 export function omittedPayloads(omit: string | undefined): ReadonlySet<Payload> {

@@ -39,7 +39,7 @@ export function sendProblem(
 ): FastifyReply {
   const failure = failureOf(error);
   const problem = problemOf(failure, request.id);
-  if (problem.status >= 500) {
+  if (isFailureOfService(problem.status)) {
     logger.error(
       { request_id: request.id, code: failure.code, reason: traceOf(failure) },
       'request failed',
@@ -53,6 +53,11 @@ export function sendProblem(
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
   if (details.headers) reply.headers(details.headers);
   return reply.header('content-type', problemContentType).serializer(JSON.stringify).send(problem);
+}
+
+/** 501 is the caller's mistake: it asked for a part of HTTP that this service does not implement. */
+function isFailureOfService(status: number): boolean {
+  return status >= 500 && status !== 501;
 }
 
 /** Fastify's own errors, by our codes. */

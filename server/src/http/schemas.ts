@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import type { Static, TSchema } from 'typebox';
 import { limits } from '../limits.ts';
+import { payloadNames } from '../store/payload.ts';
 
 function refTo<T extends TSchema>(schema: T) {
   return Type.Unsafe<Static<T>>({ $ref: `${String(Reflect.get(schema, '$id'))}#` });
@@ -99,11 +100,16 @@ const Trace = Type.Object(storedFields, {
 });
 
 const ListedTrace = Type.Object(
-  { ...storedFields, input: Type.Optional(input), output: Type.Optional(output) },
+  {
+    ...storedFields,
+    input: Type.Optional(input),
+    output: Type.Optional(output),
+    error_message: Type.Optional(errorMessage),
+  },
   {
     $id: 'ListedTrace',
     additionalProperties: false,
-    description: 'A stored trace; `input` and `output` are left out on request.',
+    description: 'A stored trace; `input`, `output` and `error_message` are left out on request.',
   },
 );
 
@@ -146,10 +152,13 @@ export const BatchBody = Type.Object({
 const positiveInteger = '^[1-9][0-9]{0,8}$';
 /** From 1 to `groupRowsMax`. */
 export const groupLimit = '^([1-9][0-9]{0,2}|1000)$';
+const payload = `(${payloadNames.join('|')})`;
 const omit = Type.String({
-  pattern: '^(input|output)(,(input|output))?$',
-  description: 'Payloads to leave out of the reply: `input`, `output` or `input,output`.',
-  examples: ['input,output'],
+  pattern: `^(?!.*${payload}.*\\1)${payload}(,${payload})*$`,
+  description: `Payloads to leave out of the reply: one or more of ${payloadNames
+    .map((name) => `\`${name}\``)
+    .join(', ')}, each at most once, separated by commas.`,
+  examples: [payloadNames.join(',')],
 });
 
 /** Query values are texts. `openapi` is how the document shows them. */

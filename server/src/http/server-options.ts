@@ -5,6 +5,7 @@ import { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fastify';
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
+import { decodablePath } from './decodable-path.ts';
 import { beginReply } from './every-reply.ts';
 import { sendProblem } from './problem.ts';
 import { inTurns } from './request-turns.ts';
@@ -31,7 +32,8 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
     return503OnClosing: false,
     // An id of any length that fits into the request line is just an id that does not exist.
     routerOptions: { maxParamLength: limits.headerBytesMax },
-    // No hook runs for a path that cannot be decoded.
+    rewriteUrl: ({ url }) => decodablePath(url ?? ''),
+    // No hook runs for a target that has no path.
     frameworkErrors: (error, request, reply) => {
       beginReply(request, reply);
       void sendProblem(logger, request, reply, error);

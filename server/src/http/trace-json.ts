@@ -1,6 +1,6 @@
 import { formatTimestamp } from '../core/clock.ts';
 import type { Trace } from '../core/trace.ts';
-import type { Payload } from '../store/store.ts';
+import type { Payload } from '../store/payload.ts';
 
 /** A stored trace as it goes onto the wire. */
 export function traceJson(trace: Trace) {

@@ -2,6 +2,10 @@ import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import type { TraceDraft } from '../core/trace.ts';
 import { limits } from '../limits.ts';
 
+/** The long texts of a trace: names on the wire and of the columns of every store. Lists may leave them out. */
+export const payloadNames = ['input', 'output', 'error_message'] as const;
+export type Payload = (typeof payloadNames)[number];
+
 /**
  * Payloads are stored as bytes, so that any text comes back as sent, U+0000 included, on every store. Long ones are
  * compressed where that pays.

@@ -5,6 +5,7 @@ import type { CountedTrace, RollupKey, Tally } from '../core/rollup.ts';
 import type { Trace, TraceDraft, TraceStamp } from '../core/trace.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Mover } from './mover.ts';
+import type { Payload } from './payload.ts';
 
 /** What every store can do. `test/contract/` says in tests what each promise means. */
 export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor, Mover {
@@ -77,8 +78,6 @@ export interface TraceWriter {
 }
 
 // --- Reading traces and sums ---
-
-export type Payload = 'input' | 'output';
 
 export interface PageRequest {
   page: number;

@@ -400,25 +400,33 @@ test('a batch may hold more than the limit of a single body', async () => {
 
 test('payloads that are omitted are left out of the reply and stored all the same', async () => {
   const { key } = await service.keyFor();
-  const trace = { model: 'm', input: 'in', output: 'out' };
+  const trace = { model: 'm', input: 'in', output: 'out', error_message: 'err' };
+  const payloads = ['input', 'output', 'error_message'];
   const rows: [query: string, fields: string[]][] = [
-    ['', ['input', 'output']],
-    ['?omit=input', ['output']],
-    ['?omit=output', ['input']],
-    ['?omit=input,output', []],
-    ['?omit=output,input', []],
+    ['', payloads],
+    ['?omit=input', ['output', 'error_message']],
+    ['?omit=output', ['input', 'error_message']],
+    ['?omit=error_message', ['input', 'output']],
+    ['?omit=input,output', ['error_message']],
+    ['?omit=output,input', ['error_message']],
+    ['?omit=error_message,input', ['output']],
+    ['?omit=error_message,input,output', []],
   ];
   for (const [query, fields] of rows) {
     const { status, json } = await post(key, [trace, trace], query);
     assert.equal(status, 201);
     for (const shown of json.traces) {
-      const there = Object.keys(shown).filter((name) => ['input', 'output'].includes(name));
+      const there = Object.keys(shown).filter((name) => payloads.includes(name));
       assert.deepEqual(there, fields, query);
       const found = await service.call(key, 'GET', `/traces/${shown.id}`);
-      assert.deepEqual([found.json.input, found.json.output], ['in', 'out']);
+      assert.deepEqual(
+        payloads.map((name) => found.json[name]),
+        ['in', 'out', 'err'],
+      );
     }
   }
-  for (const query of ['?omit=model', '?omit=', '?omit=input&omit=output', '?omit=input,']) {
+  const bad = ['model', '', 'input&omit=output', 'input,', 'error_message,input,error_message'];
+  for (const query of bad.map((omit) => `?omit=${omit}`)) {
     http.assertFieldError(await post(key, [trace], query), 'omit');
   }
   assert.equal(await totalOf(key), 2 * rows.length);

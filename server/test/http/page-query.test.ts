@@ -100,6 +100,12 @@ describe('payloads are left out on request', () => {
     ['input,output', ['input', 'output']],
     ['output,input', ['input', 'output']],
     ['input%2Coutput', ['input', 'output']],
+    ['error_message', ['error_message']],
+    ['input,error_message', ['input', 'error_message']],
+    ['error_message,output', ['output', 'error_message']],
+    ['input,output,error_message', ['input', 'output', 'error_message']],
+    ['error_message,output,input', ['input', 'output', 'error_message']],
+    ['output,error_message,input', ['input', 'output', 'error_message']],
   ];
   for (const [omit, fields] of rows) {
     test(omit, async () => {
@@ -109,11 +115,15 @@ describe('payloads are left out on request', () => {
       assert.deepEqual(less, whole);
     });
   }
-  const bad = ['', 'model', 'error_message', 'INPUT', 'input,', ',input', 'input,output,input'];
-  for (const omit of [...bad, 'input%20', '%20input', 'input;output', 'inputoutput']) {
+  const bad = ['', 'model', 'errorMessage', 'INPUT', 'input,', ',input', 'input,,output'];
+  const twice = ['input,input', 'input,output,input', 'error_message,error_message'];
+  for (const omit of [...bad, ...twice, 'input%20', '%20input', 'input;output', 'inputoutput']) {
     test(`not "${omit}"`, async () => {
       const message = assertFieldError(await list(`?omit=${omit}`), 'omit');
-      assert.equal(message, 'must be "input", "output" or both, with a comma between');
+      assert.equal(
+        message,
+        'must be one or more of "input", "output", "error_message", each at most once, separated by commas',
+      );
     });
   }
   test('not omit given twice', async () => {

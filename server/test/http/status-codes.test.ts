@@ -62,6 +62,14 @@ function postAs(contentType: string): Promise<Answer> {
   return post(small, { headers: { 'content-type': contentType } });
 }
 
+function postNothing(path: string, headers: Record<string, string>): Promise<Answer> {
+  return ask({
+    method: 'POST',
+    path: `/v1${path}`,
+    headers: { ...bearer(keys.full.key), ...headers },
+  });
+}
+
 function postBytes(...bytes: number[]): Promise<Answer> {
   return post(Buffer.concat([Buffer.from('{"model":"'), Buffer.from(bytes), Buffer.from('"}')]));
 }
@@ -136,6 +144,11 @@ const refusals: Record<ErrorCode, Rows> = {
     'a truncated object': () => post('{"model":"m"'),
     'an empty body': () => post(''),
     'an empty body in chunks': () => post('', { isChunked: true }),
+    'no body and no type': () => postNothing('/traces', {}),
+    'no body, but its type': () => postNothing('/traces', jsonType),
+    'a length of 0 and no type': () => postNothing('/traces', { 'content-length': '0' }),
+    'no body for a batch': () => postNothing('/traces/batch', {}),
+    'no body with an idempotency key': () => postNothing('/traces', { 'idempotency-key': 'none' }),
     'a body of spaces': () => post('   '),
     words: () => post('model=m'),
     'a trailing comma': () => post('{"model":"m",}'),
@@ -202,6 +215,7 @@ const refusals: Record<ErrorCode, Rows> = {
     'an id that is no UUID': () => get('/traces/1'),
     'a UUID and a character': () => get(`/traces/${traceId}0`),
     'a long id': () => get(`/traces/${'a'.repeat(10_000)}`),
+    'an id of broken percent codes': () => get('/traces/%ZZ'),
     'an id of odd characters': () => get('/traces/%00%20%2F..%2F%C3%A9'),
   },
   route_not_found: {
@@ -209,7 +223,7 @@ const refusals: Record<ErrorCode, Rows> = {
     'an unknown path without a key': () => ask({ path: '/v1/nowhere' }),
     'a path below a trace': () => get(`/traces/${traceId}/more`),
     'the API outside its base path': () => ask({ path: '/traces' }),
-    'broken percent codes': () => get('/traces/%ZZ'),
+    'broken percent codes': () => get('/nowhere/%ZZ'),
     'an unknown path with a malformed body': () => post('{', { path: '/v1/nowhere' }),
   },
   method_not_allowed: { 'a method for nothing': () => post(small, { method: 'PUT' }) },
@@ -228,8 +242,6 @@ const refusals: Record<ErrorCode, Rows> = {
   },
   invalid_input: {
     'a trace without a model': () => post('{}'),
-    'no body and no type': () =>
-      ask({ method: 'POST', path: '/v1/traces', headers: bearer(keys.full.key) }),
     'page 0': () => get('/traces?page=0'),
   },
   idempotency_key_reused: {
@@ -253,6 +265,10 @@ const refusals: Record<ErrorCode, Rows> = {
     'readiness while the store is away': () => broken({ ping: breaks }, '/readyz'),
   },
   outcome_unknown: { 'a write that was cut off': () => broken(refusing('outcome_unknown')) },
+  unsupported_transfer_encoding: {
+    'gzip inside chunks': () =>
+      raw(postLine, 'host: x', 'transfer-encoding: gzip, chunked', 'connection: close', '', '0'),
+  },
   disk_full: { 'a write to a full disk': () => broken(refusing('disk_full')) },
   internal: {
     'a write that breaks': () => broken({ append: breaks }),

@@ -1,6 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { limits } from '../../src/limits.ts';
+import { payloadNames } from '../../src/store/payload.ts';
 import { invalidItem, onceKey, sentTrace } from '../model/arbitraries.ts';
 
 /** Who asks. Two teams, the first with keys of all kinds; the last two have none that is known. */
@@ -176,9 +177,15 @@ const single = post(
   ),
 );
 const batch = post(
-  ['', '', '?omit=input', '?omit=output', '?omit=input,output', '?omit=model'].map(
-    (query) => `/traces/batch${query}`,
-  ),
+  [
+    '',
+    '',
+    '?omit=input',
+    '?omit=output',
+    '?omit=input,output',
+    '?omit=error_message',
+    '?omit=model',
+  ].map((query) => `/traces/batch${query}`),
   fc.oneof(
     { weight: 12, arbitrary: items },
     { weight: 1, arbitrary: oddBatch },
@@ -199,7 +206,12 @@ const list = fc
   .tuple(
     queryPart('page', fc.oneof(positive(4), fc.constant('999999999')), noInteger),
     queryPart('limit', fc.oneof(positive(5), positive(150)), noInteger),
-    queryPart('omit', fc.constantFrom('input', 'output', 'input,output'), ['', 'model', 'input,']),
+    queryPart('omit', fc.shuffledSubarray([...payloadNames], { minLength: 1 }).map(String), [
+      '',
+      'model',
+      'input,',
+      'input,input',
+    ]),
   )
   .map((parts) => `/traces?${parts.flat().join('&')}`);
 const one = fc.oneof(

@@ -2,13 +2,35 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'libpg-query';
-import { ofOneTeam, ofSmallTables, overAllTeams } from '../../src/store/postgres/statements.ts';
+import {
+  ofOneTeam,
+  ofSmallTables,
+  overAllTeams,
+  readDown,
+  readDownStatements,
+} from '../../src/store/postgres/statements.ts';
+import { payloadNames } from '../../src/store/payload.ts';
 import { distributedTables, statementKinds, unboundTables } from './statement-rules.ts';
 
 test('every statement of one team names it in every reference to a distributed table', async () => {
   assert.ok(Object.keys(ofOneTeam).length > 15);
-  for (const [name, text] of Object.entries(ofOneTeam)) {
+  for (const [name, text] of [...Object.entries(ofOneTeam), ...readDownStatements]) {
     assert.deepEqual(unboundTables(await parse(text)), [], name);
+  }
+});
+
+test('every combination of omitted payloads has a statement of its own among those that are checked', () => {
+  const checked = new Set(readDownStatements.values());
+  assert.equal(checked.size, 2 ** payloadNames.length);
+  for (let mask = 0; mask < 2 ** payloadNames.length; mask++) {
+    const omit = payloadNames.filter((_, bit) => (mask & (1 << bit)) !== 0);
+    for (const order of [omit, omit.toReversed()]) {
+      const text = readDown(new Set(order));
+      assert.ok(checked.has(text), order.join());
+      for (const name of payloadNames) {
+        assert.equal(new RegExp(`\\b${name}\\b`).test(text), !omit.includes(name), name);
+      }
+    }
   }
 });
 

@@ -1,6 +1,6 @@
 import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
-import type { Payload } from '../../store/store.ts';
+import type { Payload } from '../../store/payload.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { omittedPayloads } from '../omit.ts';
 import type { Route } from '../route.ts';

@@ -9,7 +9,7 @@ import { ask as askPool } from './connection.ts';
 import type { Pools, Row, Values } from './connection.ts';
 import { openGroupCursor } from './group-cursor.ts';
 import { groupFromRow, numberOf, tallyFromRow, traceFromRow } from './rows.ts';
-import { ofOneTeam } from './statements.ts';
+import { ofOneTeam, readDown } from './statements.ts';
 
 export function openReader({ reading, wideReading }: Pools): TraceReader {
   const wideReads = new WideReads();
@@ -41,7 +41,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
     let traces: Trace[] = [];
     let chars = 0;
     for (let seq = fromSeq; seq >= toSeq;) {
-      const rows = await ask(statementFor(omit), [teamId, toSeq, seq]);
+      const rows = await ask(readDown(omit), [teamId, toSeq, seq]);
       const lastSeq = numberOf(rows.at(-1)?.['seq'] ?? -1);
       // The sequence has no gaps, so the rows say themselves whether one is missing.
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
@@ -120,13 +120,6 @@ interface Chunk {
 
 async function* tracesOf(walk: AsyncIterable<Chunk>): AsyncGenerator<readonly Trace[]> {
   for await (const { traces } of walk) yield traces;
-}
-
-function statementFor(omit: PageRequest['omit']): string {
-  if (omit.has('input')) {
-    return omit.has('output') ? ofOneTeam.readDownBare : ofOneTeam.readDownWithOutput;
-  }
-  return omit.has('output') ? ofOneTeam.readDownWithInput : ofOneTeam.readDownWithAll;
 }
 
 function payloadChars({ input, output, errorMessage }: Trace): number {

@@ -1,7 +1,8 @@
 import { allTime, dimensions } from '../../core/rollup.ts';
 import type { Dimension } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
-import type { Payload } from '../store.ts';
+import { payloadNames } from '../payload.ts';
+import type { Payload } from '../payload.ts';
 
 /**
  * Every statement on the tables of the store. Where a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
@@ -10,7 +11,10 @@ import type { Payload } from '../store.ts';
 const countedColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,
   feature_name, user_identifier`;
 
-const traceColumns = `${countedColumns}, zstd_mask, error_message`;
+/** The columns of a trace without its payloads. */
+const shortColumns = `${countedColumns}, zstd_mask`;
+
+const traceColumns = [shortColumns, ...payloadNames].join(', ');
 
 const tallyColumns = `calls, errors, latency_sum, latency_count, prompt_tokens, completion_tokens, cost_micros, cost_picos`;
 
@@ -100,12 +104,12 @@ const reading = {
 
   findTrace: `select 1 from traces where team_id = $1 and id = $2`,
 
-  readTrace: `select ${traceColumns}, input, output from traces where team_id = $1 and id = $2`,
+  readTrace: `select ${traceColumns} from traces where team_id = $1 and id = $2`,
 
   readForward: `
-    select ${traceColumns}, input, output from traces where team_id = $1 and seq between $2 and $3 order by seq`,
+    select ${traceColumns} from traces where team_id = $1 and seq between $2 and $3 order by seq`,
 
-  readPacked: readInChunks('asc', ['input', 'output'], limits.moveBytesMax),
+  readPacked: readInChunks('asc', payloadNames, limits.moveBytesMax),
 
   readRequests: `
     select key_hash, body_hash, first_seq, count, rejected, expires_at_us from idempotency
@@ -151,32 +155,42 @@ function readGroups(dimension: Dimension): string {
  * reading them, and what is omitted is not read at all.
  */
 function readInChunks(order: 'asc' | 'desc', payloads: readonly Payload[], bytesMax: number) {
-  const lengths = ['error_message', ...payloads].map(
-    (name) => `coalesce(octet_length(${name}), 0)`,
-  );
-  const columns = [traceColumns, ...payloads].join(', ');
+  const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`);
+  const columns = [shortColumns, ...payloads].join(', ');
   return `
     select ${columns} from (
-      select ${columns}, sum(${lengths.join(' + ')}) over (
+      select ${columns}, sum(${lengths.join(' + ') || '0'}) over (
         order by seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
       from traces where team_id = $1 and seq between $2 and $3) as page
     where coalesce(bytes_before, 0) < ${bytesMax}
     order by seq ${order}`;
 }
 
-/** Newest first. */
-function readDown(payloads: readonly Payload[]): string {
-  return readInChunks('desc', payloads, limits.pageChunkBytesMax);
+export const ofOneTeam = { ...writing, ...reading };
+
+/** Newest first, by the payloads that are read: one statement for each combination, so that what is omitted is not read. */
+export const readDownStatements: ReadonlyMap<string, string> = new Map(
+  combinationsOf(payloadNames).map((payloads) => [
+    payloads.join(),
+    readInChunks('desc', payloads, limits.pageChunkBytesMax),
+  ]),
+);
+
+/** The statement of one team that reads a page without these payloads. */
+export function readDown(omit: ReadonlySet<Payload>): string {
+  const payloads = payloadNames.filter((name) => !omit.has(name)).join();
+  const statement = readDownStatements.get(payloads);
+  if (statement === undefined) throw new Error(`no statement reads the payloads "${payloads}"`);
+  return statement;
 }
 
-const pages = {
-  readDownWithAll: readDown(['input', 'output']),
-  readDownWithInput: readDown(['input']),
-  readDownWithOutput: readDown(['output']),
-  readDownBare: readDown([]),
-};
-
-export const ofOneTeam = { ...writing, ...reading, ...pages };
+/** Every subset, with the names in their order. */
+function combinationsOf<T>(names: readonly T[]): T[][] {
+  return names.reduce<T[][]>(
+    (before, name) => [...before, ...before.map((some) => [...some, name])],
+    [[]],
+  );
+}
 
 // --- Of small tables that every node holds ---
 

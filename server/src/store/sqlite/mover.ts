@@ -48,7 +48,7 @@ export function openMover(
       const { teamNo: no } = books().counter(teamId);
       const rows = db
         .prepare(
-          `select ${seqOfKey} as seq, ${traceColumns}, input, output from traces
+          `select ${seqOfKey} as seq, ${traceColumns} from traces
            where key between ${keyOf} and ${keyOf} order by key`,
         )
         .iterate(no, fromSeq, no, fromSeq + limits.moveRowsMax - 1);

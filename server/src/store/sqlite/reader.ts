@@ -4,10 +4,19 @@ import type { Trace } from '../../core/trace.ts';
 import { uuidBytes } from '../../core/uuid.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { PageRequest, Payload, TraceReader } from '../store.ts';
+import { payloadNames } from '../payload.ts';
+import type { Payload } from '../payload.ts';
+import type { PageRequest, TraceReader } from '../store.ts';
 import { openAnswerMemo } from './answer-memo.ts';
 import type { ReadingClient } from './reading-client.ts';
-import { prepareTallies, tallyColumns, tallyFromRow, traceColumns, traceFromRow } from './rows.ts';
+import {
+  prepareTallies,
+  shortColumns,
+  tallyColumns,
+  tallyFromRow,
+  traceColumns,
+  traceFromRow,
+} from './rows.ts';
 import { keyOf, seqOfKey, teamOfKey } from './trace-key.ts';
 
 const teamNo = '(select no from teams where id = ?)';
@@ -23,10 +32,10 @@ export function openReader(db: DatabaseSync, reading: ReadingClient): TraceReade
     `select team_no, first_seq, last_seq from team_counters where team_no = ${teamNo}`,
   );
   const readTrace = db.prepare(`
-    select ${traceColumns}, input, output from traces
+    select ${traceColumns} from traces
     where id = ? and ${teamOfKey} = ${teamNo}`);
   const readForward = db.prepare(`
-    select ${traceColumns}, input, output from traces
+    select ${traceColumns} from traces
     where key between ${keyOf} and ${keyOf} order by key`);
   const readTotal = prepareTallies(
     db,
@@ -167,8 +176,8 @@ const nothing = { traces: [], nextSeq: -1 };
 function rangeStatements(db: DatabaseSync): (omit: ReadonlySet<Payload>) => StatementSync {
   const prepared = new Map<string, StatementSync>();
   return (omit) => {
-    const payloads = (['input', 'output'] as const).filter((name) => !omit.has(name));
-    const columns = [`${seqOfKey} as seq`, traceColumns, ...payloads].join(', ');
+    const payloads = payloadNames.filter((name) => !omit.has(name));
+    const columns = [`${seqOfKey} as seq`, shortColumns, ...payloads].join(', ');
     let statement = prepared.get(columns);
     if (!statement) {
       statement = db.prepare(`

@@ -2,14 +2,17 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidText } from '../../core/uuid.ts';
-import { decodePayload, zstdBits } from '../payload.ts';
+import { decodePayload, payloadNames, zstdBits } from '../payload.ts';
 import type { AuditTrace } from '../store.ts';
 
 /** SQLite's rows as our own types. The casts here are what `strict` tables promise; they stand nowhere else. */
 export type Row = Record<string, SQLOutputValue>;
 
-export const traceColumns = `id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
-  cost_usd, feature_name, user_identifier, zstd_mask, error_message`;
+/** The columns of a trace without its payloads. */
+export const shortColumns = `id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
+  cost_usd, feature_name, user_identifier, zstd_mask`;
+
+export const traceColumns = [shortColumns, ...payloadNames].join(', ');
 
 export function traceFromRow(row: Row, teamId: string): Trace {
   const mask = row['zstd_mask'] as number;

@@ -1,0 +1,22 @@
+/**
+ * Returns the request target with a path that always decodes: in a segment with invalid percent codes, each `%` is taken literally.
+ * Otherwise the router would answer such a path before any hook runs, and therefore without asking for a key.
+ */
+export function decodablePath(target: string): string {
+  if (!target.includes('%')) return target;
+  const [path = ''] = target.split(/[?#]/, 1);
+  if (isDecodable(path)) return target;
+  const segments = path.split('/').map((segment) => {
+    return isDecodable(segment) ? segment : segment.replaceAll('%', '%25');
+  });
+  return `${segments.join('/')}${target.slice(path.length)}`;
+}
+
+function isDecodable(text: string): boolean {
+  try {
+    decodeURIComponent(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
