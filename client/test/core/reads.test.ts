@@ -154,8 +154,12 @@ test('all neither skips nor repeats while traces arrive between pages, however m
 });
 
 test('all does not repeat where old traces were removed and as many new ones came', async () => {
+  const stored = await (await scriptedClient(server)).client.record({ model: 'm' });
   const pageOf = (newest: number, count: number) => {
-    const traces = Array.from({ length: count }, (_, at) => ({ id: `id-${newest - at}` }));
+    const traces = Array.from({ length: count }, (_, at) => ({
+      ...stored,
+      id: `id-${newest - at}`,
+    }));
     return new Response(JSON.stringify({ traces, total: 30, page: 0, limit: 10 }));
   };
   const { client } = await scriptedClient(server, [pageOf(29, 10), pageOf(22, 10), pageOf(12, 10)]);
