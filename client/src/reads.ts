@@ -35,6 +35,11 @@ export interface ListOptions extends ReadOptions {
   omit?: readonly ('input' | 'output')[] | undefined;
 }
 
+export interface GroupOptions extends ReadOptions {
+  /** At most so many records, up to 1,000; all unless set. */
+  limit?: number | undefined;
+}
+
 /** The team's traces. The key needs the scope `read`. */
 export class TraceReads {
   readonly #transport: Transport;
@@ -116,12 +121,12 @@ export class AnalyticsReads {
   }
 
   /** One record a model, the most used first. */
-  async byModel(options: ReadOptions = {}): Promise<ModelRecord[]> {
+  async byModel(options: GroupOptions = {}): Promise<ModelRecord[]> {
     return this.#read<ModelRecord[]>('by-model', [modelRecordShape], options);
   }
 
   /** One record a feature, the most used first; calls without a feature are in none. */
-  async byFeature(options: ReadOptions = {}): Promise<FeatureRecord[]> {
+  async byFeature(options: GroupOptions = {}): Promise<FeatureRecord[]> {
     return this.#read<FeatureRecord[]>('by-feature', [featureRecordShape], options);
   }
 
@@ -130,8 +135,10 @@ export class AnalyticsReads {
     return this.#read<DailyRecord[]>('daily', [dailyRecordShape], options);
   }
 
-  async #read<T>(name: string, shape: Shape<T>, { signal }: ReadOptions): Promise<T> {
-    return read(this.#transport, `/analytics/${name}`, shape, signal);
+  async #read<T>(name: string, shape: Shape<T>, options: GroupOptions): Promise<T> {
+    const { limit, signal } = options;
+    const query = limit === undefined ? '' : `?limit=${encodeURIComponent(limit)}`;
+    return read(this.#transport, `/analytics/${name}${query}`, shape, signal);
   }
 }
 

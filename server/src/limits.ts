@@ -17,6 +17,7 @@ export const limits = Object.freeze({
   pageRowsMax: 100,
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
+  groupRowsMax: 1_000,
   groupChunkRows: 1_000,
   // Answers of the analytics that are remembered until the next commit.
   answersKeptMax: 1_000,

@@ -1,6 +1,7 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { groupLimitPattern } from './schemas.ts';
 
 /** Says in words what a field should have been. The value itself is never repeated: it may be a prompt. */
 export function fieldErrors(
@@ -32,8 +33,7 @@ function messageOf({
     case 'required':
       return 'is required';
     case 'type':
-      // A query parameter that is given twice is a list.
-      return patternMessages[instancePath] ?? `must be ${typeNames(params['type'])}`;
+      return repeatedMessages[instancePath] ?? `must be ${typeNames(params['type'])}`;
     case 'minimum':
       return `must be at least ${String(params['limit'])}`;
     case 'maximum':
@@ -49,6 +49,7 @@ function messageOf({
     case 'enum':
       return `must be one of ${quoted(params['allowedValues'])}`;
     case 'pattern':
+      if (params['pattern'] === groupLimitPattern) return groupLimitMessage;
       return patternMessages[instancePath] ?? 'must not hold control characters';
     default:
       return message ?? 'is not valid';
@@ -59,6 +60,15 @@ const patternMessages: Readonly<Record<string, string>> = {
   '/page': 'must be a positive integer of at most 9 digits',
   '/limit': `must be a positive integer of at most 9 digits (over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used)`,
   '/omit': 'must be "input", "output" or both, with a comma between',
+};
+
+const groupLimitMessage = `must be a positive integer of at most ${limits.groupRowsMax}`;
+
+/** A query parameter that is given twice is a list. */
+const repeatedMessages: Readonly<Record<string, string | undefined>> = {
+  '/page': 'must be a positive integer',
+  '/limit': 'must be a positive integer',
+  '/omit': patternMessages['/omit'],
 };
 
 /** `['integer', 'null']` reads "an integer or null". */

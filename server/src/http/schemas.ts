@@ -174,6 +174,19 @@ export const PageQuery = Type.Object({
   omit: Type.Optional(omit),
 });
 
+/** From 1 to `limits.groupRowsMax`. */
+export const groupLimitPattern = '^([1-9][0-9]{0,2}|1000)$';
+
+export const GroupQuery = Type.Object({
+  limit: Type.Optional(
+    Type.String({
+      pattern: groupLimitPattern,
+      openapi: { type: 'integer', minimum: 1, maximum: limits.groupRowsMax },
+      description: 'The first so many records; all of them if it is left out.',
+    }),
+  ),
+});
+
 /** A batch may leave payloads out of its reply. */
 export const OmitQuery = Type.Object({ omit: Type.Optional(omit) });
 

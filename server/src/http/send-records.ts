@@ -7,10 +7,14 @@ export async function sendRecords(
   reply: FastifyReply,
   read: (take: (chunk: readonly NamedTally[]) => void) => Promise<void>,
   recordOf: (group: NamedTally) => Parameters<typeof recordsJson>[0][number],
+  limit = Number.POSITIVE_INFINITY,
 ): Promise<FastifyReply> {
   const pieces: string[] = [];
+  let left = limit;
   await read((chunk) => {
-    pieces.push(recordsJson(chunk.map(recordOf)));
+    const first = chunk.slice(0, left);
+    left -= first.length;
+    if (first.length > 0) pieces.push(recordsJson(first.map(recordOf)));
   });
   return reply.type(jsonContentType).send(`[${pieces.join(',')}]`);
 }

@@ -2,7 +2,7 @@ import { modelRecord } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
-import { analyticsRefusals, replies } from '../schemas.ts';
+import { analyticsRefusals, GroupQuery, refusals, replies } from '../schemas.ts';
 
 /** `GET /analytics/by-model`: one row a model. */
 export const getByModel: Route = (app, { store, gate }) => {
@@ -14,12 +14,14 @@ export const getByModel: Route = (app, { store, gate }) => {
         operationId: 'getByModel',
         summary: 'Cost and performance per model',
         tags: ['analytics'],
-        response: { 200: replies.byModel, ...analyticsRefusals },
+        querystring: GroupQuery,
+        response: { 200: replies.byModel, ...refusals.invalid, ...analyticsRefusals },
       },
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      return sendRecords(reply, (take) => store.groups(teamId, 'model', take), modelRecord);
+      const limit = request.query.limit === undefined ? undefined : Number(request.query.limit);
+      return sendRecords(reply, (take) => store.groups(teamId, 'model', take), modelRecord, limit);
     },
   );
 };
