@@ -160,3 +160,20 @@ for (const [name, input] of [
     }),
   );
 }
+
+for (const [name, text] of [
+  ['2,000,000 line breaks', '\n'.repeat(2_000_000)],
+  ['1,500,000 marks on one letter', `a${'\u0301'.repeat(1_500_000)}`],
+] as const) {
+  test(
+    `an answer of ${name} can be shown whole`,
+    inBrowser(async (visit) => {
+      const place = await openInput(visit, text);
+      await checkBounded(visit, place);
+      await place.getByRole('button', { name: 'Show all' }).click();
+      await place.getByText('characters in all').waitFor({ state: 'detached', timeout: 60_000 });
+      const shown = await place.locator('[dir=auto]').evaluate((one) => one.textContent?.length);
+      assert.equal(shown, text.length);
+    }),
+  );
+}

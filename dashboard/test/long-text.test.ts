@@ -78,6 +78,25 @@ test('slices add up to the text, are of the size that was asked for, and cut thr
   );
 });
 
+test('no slice holds a letter with very many marks, and none is cut through a character', () => {
+  const musical = '\u{1d165}';
+  for (const text of [
+    `a${'\u0301'.repeat(20_000)}b`,
+    `${'\u0301'.repeat(700)}${musical.repeat(3_001)}`,
+    `${`a${'\u0301'.repeat(999)}`.repeat(20)}`,
+  ]) {
+    const slices = [...slicesOf([text], 4_000, 15_000)];
+    assert.equal(slices.join(''), text);
+    for (const slice of slices) {
+      assert.ok(slice !== '' && slice.isWellFormed());
+      const longest = Math.max(
+        ...Array.from(slice.matchAll(/\p{M}*/gu), ([marks]) => marks.length),
+      );
+      assert.ok(longest <= 1_001, `${longest} marks`);
+    }
+  }
+});
+
 test('the first slice is there before the rest was looked at', () => {
   let taken = 0;
   function* endless(): Generator<string, void, undefined> {

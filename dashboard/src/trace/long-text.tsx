@@ -21,8 +21,8 @@ const sliceChars = 40_000;
 const formattedCharsMax = 6_000_000;
 
 /**
- * Plain text of any length. Only its beginning is laid out at first; the rest is appended slice by slice, one a frame, so that the
- * page answers all the time. It goes into the document as text nodes and is never read as markup.
+ * Plain text of any length. Only its beginning is laid out at first; the rest is appended slice by slice, a few per frame, so that
+ * the page answers all the time. It goes into the document as text nodes and is never read as markup.
  */
 export function LongText({
   pieces,
@@ -39,18 +39,23 @@ export function LongText({
   const shownChars = useRef(0);
   const [stage, setStage] = useState<'whole' | 'cut' | 'growing' | 'full'>('whole');
 
-  const append = (): boolean => {
-    if (next.current === null) return false;
-    const slice = document.createElement('div');
-    slice.className = 'slice';
-    slice.textContent = next.current;
-    holder.current?.append(slice);
-    shownChars.current += next.current.length;
-    next.current = take(rest.current);
+  /** The next slice, and more while they fit; true if there are others after them. */
+  const append = (charsMax: number): boolean => {
+    let left = charsMax;
+    do {
+      if (next.current === null) return false;
+      const slice = document.createElement('div');
+      slice.className = 'slice';
+      slice.textContent = next.current;
+      holder.current?.append(slice);
+      shownChars.current += next.current.length;
+      left -= next.current.length;
+      next.current = take(rest.current);
+    } while (next.current !== null && next.current.length <= left);
     return next.current !== null;
   };
   const grow = (): void => {
-    const hasMore = append();
+    const hasMore = append(sliceChars);
     const isFull = onRaw !== undefined && shownChars.current >= formattedCharsMax;
     setStage(!hasMore ? 'whole' : isFull ? 'full' : 'growing');
     if (hasMore && !isFull) frame.current = requestAnimationFrame(grow);
@@ -61,7 +66,7 @@ export function LongText({
     next.current = take(rest.current);
     shownChars.current = 0;
     holder.current?.replaceChildren();
-    setStage(append() ? 'cut' : 'whole');
+    setStage(append(firstChars) ? 'cut' : 'whole');
     return () => cancelAnimationFrame(frame.current);
   }, [identity]);
 
