@@ -1,28 +1,68 @@
-/** Writes client/src/api-types.ts from docs/openapi.json: `npm run client-types`. */
+/** Writes client/src/api-types.ts and client/src/reply-shapes.ts from docs/openapi.json: `npm run client-types`. */
 import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { typesFromSchemas } from './types-from-schemas.ts';
+import { shapesFromSchemas } from './shapes-from-schemas.ts';
+import { refsIn, typesFromSchemas } from './types-from-schemas.ts';
 import type { Schema } from './types-from-schemas.ts';
 
+interface Document {
+  paths: Record<string, Record<string, { responses?: Record<string, unknown> }>>;
+  components: { schemas: Record<string, Schema> };
+}
+
 const root = new URL('../../', import.meta.url);
-const target = new URL('client/src/api-types.ts', root);
+const typesFile = new URL('client/src/api-types.ts', root);
+const shapesFile = new URL('client/src/reply-shapes.ts', root);
 const head = '// Written by `npm run client-types` from docs/openapi.json; edits are lost.\n\n';
 
-/** What the file must hold, formatted as the rest of the source is. */
+/** What api-types.ts must hold. */
 export function apiTypes(): string {
-  const document = JSON.parse(readFileSync(new URL('docs/openapi.json', root), 'utf8')) as {
-    components: { schemas: Record<string, Schema> };
-  };
-  const path = fileURLToPath(target);
+  return formatted(typesFile, typesFromSchemas(readDocument().components.schemas));
+}
+
+/** What reply-shapes.ts must hold. */
+export function replyShapes(): string {
+  const document = readDocument();
+  const { schemas } = document.components;
+  const names = namesInReplies(document);
+  const imports = [
+    `import type { ${names.join(', ')} } from './api-types.ts';`,
+    `import type { Shape } from './reply-check.ts';`,
+  ];
+  return formatted(shapesFile, `${imports.join('\n')}\n\n${shapesFromSchemas(schemas, names)}`);
+}
+
+/** The schemas that a successful reply consists of, in the order of the document: each after those that it refers to. */
+function namesInReplies({ paths, components }: Document): string[] {
+  const successes = Object.values(paths)
+    .flatMap((path) => Object.values(path))
+    .flatMap(({ responses = {} }) => Object.entries(responses))
+    .filter(([status]) => status.startsWith('2'))
+    .map(([, reply]) => reply);
+  const found = new Set(refsIn(successes));
+  for (const name of found) for (const inner of refsIn(components.schemas[name])) found.add(inner);
+  return Object.keys(components.schemas).filter((name) => found.has(name));
+}
+
+function readDocument(): Document {
+  return JSON.parse(readFileSync(new URL('docs/openapi.json', root), 'utf8')) as Document;
+}
+
+/** As the rest of the source is. */
+function formatted(file: URL, source: string): string {
   const formatter = fileURLToPath(new URL('node_modules/oxfmt/bin/oxfmt', root));
-  const formatted = spawnSync(process.execPath, [formatter, `--stdin-filepath=${path}`], {
-    input: head + typesFromSchemas(document.components.schemas),
+  const args = [formatter, `--stdin-filepath=${fileURLToPath(file)}`];
+  const { status, stdout, stderr } = spawnSync(process.execPath, args, {
+    input: head + source,
     encoding: 'utf8',
     cwd: fileURLToPath(root),
   });
-  if (formatted.status !== 0) throw new Error(`oxfmt failed: ${formatted.stderr}`);
-  return formatted.stdout;
+  if (status !== 0) throw new Error(`oxfmt failed: ${stderr}`);
+  return stdout;
 }
 
-if (import.meta.main) writeFileSync(target, apiTypes());
+if (import.meta.main) {
+  writeFileSync(typesFile, apiTypes());
+  writeFileSync(shapesFile, replyShapes());
+}

@@ -64,7 +64,13 @@ function typeOfKind(kind: string, schema: Schema): string {
   }
 }
 
-function refName(ref: string): string {
+/** The schemas that are named anywhere in this part of the document. */
+export function refsIn(part: unknown): string[] {
+  const refs = JSON.stringify(part ?? null).matchAll(/"\$ref":"([^"]*)"/g);
+  return Array.from(refs, ([, ref = '']) => refName(ref));
+}
+
+export function refName(ref: string): string {
   if (!ref.startsWith(refPrefix)) throw new Error(`${ref} is not below ${refPrefix}`);
   return ref.slice(refPrefix.length);
 }

@@ -8,6 +8,8 @@ import type { ReadOptions } from './reads.ts';
 import type { Labels, Recorder } from './recorder.ts';
 import { Sender } from './sender.ts';
 import type { Stats } from './sender.ts';
+import { fits } from './reply-check.ts';
+import { traceShape } from './reply-shapes.ts';
 import { readSettings } from './settings.ts';
 import type { TraceTallyOptions } from './settings.ts';
 import { newIdempotencyKey, serialise, Transport } from './transport.ts';
@@ -47,13 +49,17 @@ export class TraceTally {
 
   /**
    * Stores one trace now and returns it as stored. Failures that may pass are tried again, and however often the request arrives, the
-   * trace is stored once. Throws a TraceTallyError where the server refuses it or stays out of reach.
+   * trace is stored once. Throws a TraceTallyError if the server refuses it, stays out of reach, or answers with anything but the trace.
    */
   async record(trace: TraceInput, options: RecordOptions = {}): Promise<Trace> {
     const body = await this.#transport.prepare(serialise(trace));
     const { signal, idempotencyKey = newIdempotencyKey() } = options;
-    const call = { method: 'POST', path: '/traces', body, idempotencyKey, signal } as const;
-    return (await this.#transport.call(call)) as Trace;
+    // Without types a model may be anything; then the server says what is wrong with it.
+    const model = wellFormed(String(trace.model));
+    const isReply = (reply: unknown): reply is Trace =>
+      fits<Trace>(reply, traceShape) && reply.model === model;
+    const path = '/traces';
+    return this.#transport.call({ method: 'POST', path, body, idempotencyKey, signal, isReply });
   }
 
   /**
@@ -109,6 +115,11 @@ export class TraceTally {
   stats(): Stats {
     return this.#sender.stats();
   }
+}
+
+/** As the server stores it: half of a surrogate pair is no character, and becomes U+FFFD. */
+function wellFormed(text: string): string {
+  return text.replace(/\p{Surrogate}/gu, '\ufffd');
 }
 
 /** The caller's hook, made safe: whatever it does, nothing comes back from it. */

@@ -4,7 +4,9 @@ import type { Failure, RetryRule } from './backoff.ts';
 import { TraceTallyError, tracesInWords, withWhatItMeant } from './errors.ts';
 import { joinItems } from './queue.ts';
 import type { Item } from './queue.ts';
-import { badReply, newIdempotencyKey } from './transport.ts';
+import { fits } from './reply-check.ts';
+import { batchReplyShape } from './reply-shapes.ts';
+import { newIdempotencyKey } from './transport.ts';
 import type { Transport } from './transport.ts';
 
 /** How a piece of a batch ended. The three numbers add up to the traces in it. */
@@ -49,18 +51,11 @@ async function send(items: readonly Item[], delivery: Delivery): Promise<BatchRe
   // One key for all tries of this piece: however often it arrives, it is stored once.
   const idempotencyKey = newIdempotencyKey();
   const path = '/traces/batch?omit=input,output';
-  const attempt = async (): Promise<BatchReply> => {
-    const reply = await transport.try({ method: 'POST', path, body, idempotencyKey, signal });
-    if (!isReplyTo(items, reply)) throw badReply(null);
-    return reply;
-  };
-  return withRetries(attempt, rule, sleep);
-}
-
-function isReplyTo(items: readonly Item[], reply: unknown): reply is BatchReply {
-  const { traces, rejected } = (reply ?? {}) as Partial<BatchReply>;
-  if (!Array.isArray(traces) || !Array.isArray(rejected)) return false;
-  return traces.length + rejected.length === items.length;
+  const isReply = (reply: unknown): reply is BatchReply =>
+    fits<BatchReply>(reply, batchReplyShape) &&
+    reply.traces.length + reply.rejected.length === items.length;
+  const call = { method: 'POST', path, body, idempotencyKey, signal, isReply } as const;
+  return withRetries(() => transport.try(call), rule, sleep);
 }
 
 function stored({ traces, rejected }: BatchReply): Outcome {

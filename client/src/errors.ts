@@ -20,8 +20,8 @@ const errorsShownMax = 3;
 
 /**
  * What went wrong between this client and the server. `code` is the server's own (docs/errors.md), or one of the client's:
- * `network_error`, `no_reply`, `bad_reply`, `redirected`, `aborted`, `not_serialisable`, `traces_rejected`, `queue_overflow`,
- * `closed`, `given_up`, `client_error`.
+ * `network_error`, `no_reply`, `bad_reply`, `reply_too_large`, `redirected`, `aborted`, `not_serialisable`, `traces_rejected`,
+ * `queue_overflow`, `closed`, `given_up`, `client_error`.
  */
 export class TraceTallyError extends Error {
   /** The HTTP status, or null where no whole reply came. */

@@ -3,7 +3,13 @@ export type { RecordOptions } from './client.ts';
 export { TraceTallyError } from './errors.ts';
 export type { FieldError } from './errors.ts';
 export type { Measured, MeasuredAnswer, MeasuredCall, SetAnswer } from './measure.ts';
-export type { AnalyticsReads, ListOptions, ReadOptions, TraceReads } from './reads.ts';
+export type {
+  AnalyticsReads,
+  GroupOptions,
+  ListOptions,
+  ReadOptions,
+  TraceReads,
+} from './reads.ts';
 export type { Labels } from './recorder.ts';
 export type { Stats } from './sender.ts';
 export type { TraceTallyOptions } from './settings.ts';

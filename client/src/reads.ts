@@ -8,6 +8,16 @@ import type {
   TracePage,
 } from './api-types.ts';
 import { TraceTallyError } from './errors.ts';
+import { fits } from './reply-check.ts';
+import type { Shape } from './reply-check.ts';
+import {
+  dailyRecordShape,
+  featureRecordShape,
+  modelRecordShape,
+  overviewShape,
+  tracePageShape,
+  traceShape,
+} from './reply-shapes.ts';
 import type { Transport } from './transport.ts';
 
 /** What every read may be given. */
@@ -25,6 +35,11 @@ export interface ListOptions extends ReadOptions {
   omit?: readonly ('input' | 'output' | 'error_message')[] | undefined;
 }
 
+export interface GroupOptions extends ReadOptions {
+  /** At most so many records, up to 1,000; all unless set. */
+  limit?: number | undefined;
+}
+
 /** The team's traces. The key needs the scope `read`. */
 export class TraceReads {
   readonly #transport: Transport;
@@ -40,7 +55,7 @@ export class TraceReads {
     if (limit !== undefined) query.set('limit', String(limit));
     if (omit !== undefined && omit.length > 0) query.set('omit', omit.join(','));
     const path = `/traces${query.toString() === '' ? '' : `?${query.toString()}`}`;
-    return (await this.#transport.call({ method: 'GET', path, signal })) as TracePage;
+    return read<TracePage>(this.#transport, path, tracePageShape, signal);
   }
 
   /** One trace; a TraceTallyError with the code `trace_not_found` where the team has none with this id. */
@@ -48,7 +63,7 @@ export class TraceReads {
     // A path of dots would be another place, and an empty one the list.
     if (/^\.{0,2}$/.test(id)) throw noSuchTrace();
     const path = `/traces/${encodeURIComponent(id)}`;
-    return (await this.#transport.call({ method: 'GET', path, signal })) as Trace;
+    return read<Trace>(this.#transport, path, traceShape, signal);
   }
 
   /**
@@ -102,25 +117,37 @@ export class AnalyticsReads {
 
   /** All calls of all time. */
   async overview(options: ReadOptions = {}): Promise<Overview> {
-    return (await this.#read('overview', options)) as Overview;
+    return this.#read<Overview>('overview', overviewShape, options);
   }
 
   /** One record a model, the most used first. */
-  async byModel(options: ReadOptions = {}): Promise<ModelRecord[]> {
-    return (await this.#read('by-model', options)) as ModelRecord[];
+  async byModel(options: GroupOptions = {}): Promise<ModelRecord[]> {
+    return this.#read<ModelRecord[]>('by-model', [modelRecordShape], options);
   }
 
   /** One record a feature, the most used first; calls without a feature are in none. */
-  async byFeature(options: ReadOptions = {}): Promise<FeatureRecord[]> {
-    return (await this.#read('by-feature', options)) as FeatureRecord[];
+  async byFeature(options: GroupOptions = {}): Promise<FeatureRecord[]> {
+    return this.#read<FeatureRecord[]>('by-feature', [featureRecordShape], options);
   }
 
   /** The last seven days in UTC, today last. */
   async daily(options: ReadOptions = {}): Promise<DailyRecord[]> {
-    return (await this.#read('daily', options)) as DailyRecord[];
+    return this.#read<DailyRecord[]>('daily', [dailyRecordShape], options);
   }
 
-  async #read(name: string, { signal }: ReadOptions): Promise<unknown> {
-    return this.#transport.call({ method: 'GET', path: `/analytics/${name}`, signal });
+  async #read<T>(name: string, shape: Shape<T>, options: GroupOptions): Promise<T> {
+    const { limit, signal } = options;
+    const query = limit === undefined ? '' : `?limit=${encodeURIComponent(limit)}`;
+    return read(this.#transport, `/analytics/${name}${query}`, shape, signal);
   }
+}
+
+function read<T>(
+  transport: Transport,
+  path: string,
+  shape: Shape<T>,
+  signal: AbortSignal | undefined,
+): Promise<T> {
+  const isReply = (reply: unknown): reply is T => fits<T>(reply, shape);
+  return transport.call({ method: 'GET', path, signal, isReply });
 }

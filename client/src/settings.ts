@@ -35,6 +35,8 @@ export interface TraceTallyOptions {
   retryDelayMaxMs?: number | undefined;
   /** How long one try may take (10,000 ms). */
   requestTimeoutMs?: number | undefined;
+  /** How long the reply to a read may be, unpacked (256 MiB). A longer one is an error with the code `reply_too_large`. */
+  maxReplyBytes?: number | undefined;
   /** How long `close()`, and the end of the process, wait without any batch getting through before they give up (10,000 ms). */
   closeTimeoutMs?: number | undefined;
 }
@@ -69,6 +71,8 @@ const numberRules = {
   retryDelayMaxMs: { usual: 30_000, min: 1, max: hourMs },
   requestTimeoutMs: { usual: 10_000, min: 1, max: hourMs },
   closeTimeoutMs: { usual: 10_000, min: 1, max: hourMs },
+  // More would not fit into one string.
+  maxReplyBytes: { usual: 256 * mib, min: mib, max: 500 * mib },
 };
 
 const otherNames = ['apiKey', 'baseUrl', 'onError', 'fetch', 'gzip'];

@@ -1,5 +1,6 @@
 import { parseRetryAfter, whileWaitedFor, withRetries } from './backoff.ts';
 import { errorOfReply, TraceTallyError } from './errors.ts';
+import { readReply } from './reply-body.ts';
 import type { Settings } from './settings.ts';
 
 export type Bytes = Uint8Array<ArrayBuffer>;
@@ -8,19 +9,25 @@ export type Bytes = Uint8Array<ArrayBuffer>;
 export interface Body {
   bytes: Bytes;
   packed: boolean;
+  /** Before it was packed. */
+  plainBytes: number;
 }
 
-export interface Call {
+export interface Call<T> {
   method: 'GET' | 'POST';
   /** Below the base URL, with its query. */
   path: string;
   body?: Body;
   idempotencyKey?: string;
   signal?: AbortSignal | undefined;
+  /** Whether it is a reply to this call; any other is an error with the code `bad_reply`. */
+  isReply(reply: unknown): reply is T;
 }
 
 /** Below this a packed body saves nothing: it fits into one packet as it is. */
 const packBytesMin = 1024;
+/** Of an error, and of what the server adds to a write: ids and times of 1,000 traces, or why each of them was rejected. */
+const replyBytesMax = 4 * 1024 * 1024;
 const encoder = new TextEncoder();
 
 /** Requests to one server with one key. Every failure is a TraceTallyError. */
@@ -34,20 +41,22 @@ export class Transport {
   /** Packs once for all tries. */
   async prepare(bytes: Bytes): Promise<Body> {
     const { gzip } = this.#settings;
+    const plain = { bytes, packed: false, plainBytes: bytes.length };
     if (!gzip || bytes.length <= packBytesMin || typeof CompressionStream === 'undefined') {
-      return { bytes, packed: false };
+      return plain;
     }
     try {
       const stream = new Blob([bytes]).stream().pipeThrough(new CompressionStream('gzip'));
-      return { bytes: new Uint8Array(await new Response(stream).arrayBuffer()), packed: true };
+      const packed = new Uint8Array(await new Response(stream).arrayBuffer());
+      return { bytes: packed, packed: true, plainBytes: bytes.length };
     } catch {
       // Packing only saves bytes on the way; no trace may be lost for want of it.
-      return { bytes, packed: false };
+      return plain;
     }
   }
 
   /** Tries a few times, for a caller who waits. */
-  async call(call: Call): Promise<unknown> {
+  async call<T>(call: Call<T>): Promise<T> {
     return withRetries(
       () => this.try(call),
       whileWaitedFor(this.#settings),
@@ -56,7 +65,7 @@ export class Transport {
   }
 
   /** One request, and the JSON of its reply. */
-  async try(call: Call): Promise<unknown> {
+  async try<T>(call: Call<T>): Promise<T> {
     const { requestTimeoutMs } = this.#settings;
     const cut = new AbortController();
     let stop: (error: TraceTallyError) => void = () => {};
@@ -77,8 +86,8 @@ export class Transport {
     }
   }
 
-  async #exchange(call: Call, signal: AbortSignal): Promise<unknown> {
-    const { fetch, baseUrl, apiKey } = this.#settings;
+  async #exchange<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
+    const { fetch, baseUrl, apiKey, maxReplyBytes } = this.#settings;
     const response = await fetch(`${baseUrl}${call.path}`, {
       method: call.method,
       headers: {
@@ -93,14 +102,22 @@ export class Transport {
       redirect: 'manual',
       signal,
     });
-    const text = await response.text();
-    if (response.ok) return parseReply(response.status, text);
-    if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
+    const { status } = response;
+    if (response.type === 'opaqueredirect' || (status >= 300 && status < 400)) {
       throw redirected(response);
     }
+    if (response.ok) {
+      const bytesMax =
+        call.body === undefined ? maxReplyBytes : call.body.plainBytes + replyBytesMax;
+      const reply = parseReply(status, await readReply(response, bytesMax, signal), bytesMax);
+      if (!call.isReply(reply)) throw badReply(status);
+      return reply;
+    }
+    // An error that is too long to be read is known by its status.
+    const text = (await readReply(response, replyBytesMax, signal)) ?? '';
     const retryAfterMs = parseRetryAfter(response.headers.get('retry-after'), Date.now());
     const requestId = response.headers.get('x-request-id');
-    throw errorOfReply(response.status, text, requestId, retryAfterMs);
+    throw errorOfReply(status, text, requestId, retryAfterMs);
   }
 }
 
@@ -130,19 +147,24 @@ export function newIdempotencyKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-function parseReply(status: number, text: string): unknown {
-  let reply: unknown = null;
+function parseReply(status: number, text: string | null, bytesMax: number): unknown {
+  if (text === null) throw replyTooLarge(status, bytesMax);
   try {
-    reply = JSON.parse(text);
+    return JSON.parse(text);
   } catch {
-    // Told below.
+    throw badReply(status);
   }
-  // Every reply of the API is an object or a list.
-  if (typeof reply !== 'object' || reply === null) throw badReply(status);
-  return reply;
 }
 
-export function badReply(status: number | null): TraceTallyError {
+function replyTooLarge(status: number, bytesMax: number): TraceTallyError {
+  return new TraceTallyError({
+    status,
+    code: 'reply_too_large',
+    detail: `The reply is longer than ${bytesMax} bytes and was not read to its end.`,
+  });
+}
+
+function badReply(status: number): TraceTallyError {
   return new TraceTallyError({
     status,
     code: 'bad_reply',

@@ -4,7 +4,8 @@ import type { Locator, Page } from 'playwright-core';
 import type { FeatureRecord, ModelRecord, Overview } from '../../client/src/api-types.ts';
 import { manualClock } from '../../server/test/support/service.ts';
 import { exactNumber } from './support/numbers.ts';
-import { recordOne } from './support/seed.ts';
+import { seenFrames, watchFrames } from './support/frames.ts';
+import { record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
 import type { Visit } from './support/stage.ts';
 import { eventually } from './support/wait.ts';
@@ -206,5 +207,102 @@ test(
     await place.waitFor();
     const costs = await place.getByRole('row').getByRole('cell', { name: '$' }).all();
     assert.deepEqual(await Promise.all(costs.map(exactNumber)), [1, 3]);
+  }),
+);
+
+/** Traces with as many models and features, the first names with the most calls: 3 calls, 2 calls, then one each. */
+async function recordNames({ service, key }: Visit, names: number, unlabelled = 0): Promise<void> {
+  const name = (index: number): string => `name-${String(index).padStart(4, '0')}`;
+  const indexes = [...Array.from({ length: names }, (_, index) => index), 0, 0, 1];
+  await record(service, key, [
+    ...indexes.map((index) => ({ model: name(index), feature_name: name(index), cost_usd: 0.25 })),
+    ...Array.from({ length: unlabelled }, () => ({ model: name(0), cost_usd: 0.25 })),
+  ]);
+}
+
+/** Cost and calls of every row, the last one included, by name. */
+async function shownSums(place: Locator): Promise<{ calls: number; costUsd: number }> {
+  return place.getByRole('row').evaluateAll((rows) => {
+    const sums = { calls: 0, costUsd: 0 };
+    for (const row of rows) {
+      const [cost, calls] = [...row.querySelectorAll('td')].map((cell) =>
+        Number((cell.textContent ?? '').replaceAll(/[$,]/g, '')),
+      );
+      sums.costUsd += cost ?? 0;
+      sums.calls += calls ?? 0;
+    }
+    return sums;
+  });
+}
+
+test(
+  'of very many names the page asks for the top 100, and shows the others as one row',
+  inBrowser(async (visit) => {
+    const { page, home, watch, t, open, go } = visit;
+    await recordNames(visit, 3_000, 40);
+    await open('#/traces');
+    await page.getByRole('table').waitFor();
+    await watchFrames(page);
+    const since = watch.requests.length;
+    await go('#/');
+    for (const [title, other] of [
+      ['Models', 'other'],
+      ['Features', 'other and unlabelled'],
+    ] as const) {
+      const place = table(page, title);
+      await place.waitFor();
+      const region = page.getByRole('region', { name: title });
+      await region.getByRole('button', { name: 'Show all 100' }).click();
+      const names = await namesIn(place);
+      assert.deepEqual(names.slice(0, 3), ['name-0000', 'name-0001', 'name-0002']);
+      assert.equal(names.length, 101);
+      assert.equal(names.at(-1), other);
+      assert.deepEqual(await shownSums(place), { calls: 3_043, costUsd: 760.75 });
+    }
+    const asked = watch.apiCalls(home, since).filter((path) => path.includes('/by-'));
+    assert.deepEqual(asked.sort(), [
+      'analytics/by-feature?limit=100',
+      'analytics/by-model?limit=100',
+    ]);
+    const { longestTaskMs } = await seenFrames(page);
+    t.diagnostic(`longest task ${longestTaskMs.toFixed(0)} ms`);
+    assert.ok(longestTaskMs < 500, `the page was blocked for ${longestTaskMs} ms`);
+  }),
+);
+
+test(
+  'no row for others is shown if all names are listed',
+  inBrowser(async (visit) => {
+    const { page, open } = visit;
+    await recordNames(visit, 100);
+    await open();
+    for (const title of ['Models', 'Features'] as const) {
+      await table(page, title).waitFor();
+      const region = page.getByRole('region', { name: title });
+      await region.getByRole('button', { name: 'Show all 100' }).click();
+      assert.equal((await namesIn(table(page, title))).length, 100);
+    }
+  }),
+);
+
+test(
+  'a model that is itself called "other" stays apart from the others',
+  inBrowser(async (visit) => {
+    const { page, service, key, open } = visit;
+    await recordNames(visit, 101);
+    await record(
+      service,
+      key,
+      Array.from({ length: 9 }, () => ({ model: 'other' })),
+    );
+    await open();
+    const place = table(page, 'Models');
+    await place.waitFor();
+    await header(place, 'Calls').getByRole('button').click();
+    const names = await namesIn(place);
+    assert.deepEqual([names[0], names.at(-1)], ['other', 'other']);
+    const calls = await place.getByRole('row', { name: 'other' }).all();
+    const numbers = calls.map((row) => exactNumber(row.getByRole('cell').nth(1)));
+    assert.deepEqual(await Promise.all(numbers), [9, 2]);
   }),
 );

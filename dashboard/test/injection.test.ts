@@ -99,7 +99,7 @@ test(
     const trace = await recordOne(service, key, hostilePayloads());
     await open(`#/traces/${trace.id}`);
     const messages = page.getByRole('region', { name: 'Input' }).getByRole('listitem');
-    const more = page.getByRole('button', { name: /more message/ });
+    const more = page.getByRole('button', { name: 'Show more' });
     await eventually(async () => {
       if (await more.isVisible()) await more.click();
       assert.equal(await messages.count(), hostileTexts.length);

@@ -97,7 +97,7 @@ test(
     const items = place.getByRole('listitem');
     const shown = await items.count();
     assert.ok(shown >= 10 && shown <= 200, `${shown} messages at first`);
-    const more = place.getByRole('button', { name: /more message/ });
+    const more = place.getByRole('button', { name: 'Show more' });
     await more.click();
     await eventually(async () => assert.ok((await items.count()) > shown));
     await place.getByRole('group').getByText('Raw').click();

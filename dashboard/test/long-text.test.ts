@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { chatMessagesOf } from '../src/trace/chat-messages.ts';
-import { indentJson } from '../src/trace/indent-json.ts';
+import { conversationOf, firstMessages } from '../src/trace/chat-messages.ts';
+import type { ChatMessage } from '../src/trace/chat-messages.ts';
+import { indentJson, indentValue } from '../src/trace/indent-json.ts';
 import { slicesOf } from '../src/trace/slices.ts';
 
 function indented(json: string): string {
@@ -21,6 +22,39 @@ test('JSON is indented as JSON.stringify would, wherever its white space was', (
 test('numbers keep their digits, keys their order and their repetition', () => {
   const json = '{"b":1.10,"a":12345678901234567890,"b":-0,"c":1E+2}';
   assert.equal(indented(json).replaceAll(/\s/g, ''), json);
+});
+
+test('a parsed value is indented as JSON.stringify would', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      assert.equal([...indentValue(value)].join(''), JSON.stringify(value, null, 2));
+    }),
+  );
+});
+
+test('a parsed value is indented to a bounded depth, and says where there is more', () => {
+  for (const [open, close] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ] as const) {
+    const value: unknown = JSON.parse(`${open.repeat(100_000)}1${close.repeat(100_000)}`);
+    const text = [...indentValue(value)].join('');
+    assert.ok(text.length < 5_000, `${text.length} characters`);
+    assert.match(text, /[[{] … nested deeper, see Raw [\]}]/);
+  }
+});
+
+test('the beginning of a value is there before its end was looked at', () => {
+  const items = Array.from({ length: 100 }, () => ({}));
+  let looks = 0;
+  const counting = new Proxy(items, {
+    get(target, name, receiver): unknown {
+      if (typeof name === 'string' && /^\d+$/.test(name)) looks += 1;
+      return Reflect.get(target, name, receiver);
+    },
+  });
+  slicesOf(indentValue(counting), 20, 20).next();
+  assert.ok(looks < 20, `${looks} of 100 items`);
 });
 
 test('a megabyte of brackets becomes no gigabyte of spaces', () => {
@@ -44,6 +78,25 @@ test('slices add up to the text, are of the size that was asked for, and cut thr
   );
 });
 
+test('no slice holds a letter with very many marks, and none is cut through a character', () => {
+  const musical = '\u{1d165}';
+  for (const text of [
+    `a${'\u0301'.repeat(20_000)}b`,
+    `${'\u0301'.repeat(700)}${musical.repeat(3_001)}`,
+    `${`a${'\u0301'.repeat(999)}`.repeat(20)}`,
+  ]) {
+    const slices = [...slicesOf([text], 4_000, 15_000)];
+    assert.equal(slices.join(''), text);
+    for (const slice of slices) {
+      assert.ok(slice !== '' && slice.isWellFormed());
+      const longest = Math.max(
+        ...Array.from(slice.matchAll(/\p{M}*/gu), ([marks]) => marks.length),
+      );
+      assert.ok(longest <= 1_001, `${longest} marks`);
+    }
+  }
+});
+
 test('the first slice is there before the rest was looked at', () => {
   let taken = 0;
   function* endless(): Generator<string, void, undefined> {
@@ -56,31 +109,80 @@ test('the first slice is there before the rest was looked at', () => {
   assert.ok(taken < 30);
 });
 
+/** All messages; null if it is not a conversation. */
+function messagesOf(value: unknown): readonly ChatMessage[] | null {
+  const conversation = conversationOf(value);
+  return conversation === null ? null : firstMessages(conversation, 1_000).messages;
+}
+
 test('conversations of the common APIs are read, and anything else is none', () => {
   const text = (content: string) => [{ kind: 'text', text: content }];
-  assert.deepEqual(chatMessagesOf([{ role: 'user', content: 'hi' }]), [
+  assert.deepEqual(messagesOf([{ role: 'user', content: 'hi' }]), [
     { role: 'user', parts: text('hi') },
   ]);
   assert.deepEqual(
-    chatMessagesOf({ system: 'be brief', messages: [{ role: 'user', content: 'hi' }] }),
+    messagesOf({ system: 'be brief', messages: [{ role: 'user', content: 'hi' }] }),
     [
       { role: 'system', parts: text('be brief') },
       { role: 'user', parts: text('hi') },
     ],
   );
-  assert.deepEqual(chatMessagesOf({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }), [
+  assert.deepEqual(messagesOf({ contents: [{ role: 'user', parts: [{ text: 'hi' }] }] }), [
     { role: 'user', parts: text('hi') },
   ]);
+  assert.deepEqual(
+    messagesOf([
+      { role: 'user', content: '' },
+      { type: 'function_call', name: 'f' },
+    ])?.at(1),
+    {
+      role: 'function_call',
+      parts: [{ kind: 'data', name: '', value: { type: 'function_call', name: 'f' } }],
+    },
+  );
   for (const value of [[], {}, [1], [{ role: 1 }], { messages: 'none' }, { role: 'x' }])
-    assert.equal(chatMessagesOf(value), null, JSON.stringify(value));
+    assert.equal(messagesOf(value), null, JSON.stringify(value));
 });
 
 test('whatever JSON it is, reading it as a conversation never throws, and loses no text of a message', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.string(), (value, words) => {
-      chatMessagesOf(value);
-      const [message] = chatMessagesOf([{ role: 'user', content: words, extra: value }]) ?? [];
+      messagesOf(value);
+      const [message] = messagesOf([{ role: 'user', content: words, extra: value }]) ?? [];
       assert.deepEqual(message?.parts[0], { kind: 'text', text: words });
     }),
   );
+});
+
+test('no more parts are read than were asked for, and it says whether there are more', () => {
+  const parts = (count: number) => Array.from({ length: count }, () => 'word');
+  const cases: [contents: unknown[], partsMax: number, shown: number[], isWhole: boolean][] = [
+    [[parts(5)], 5, [5], true],
+    [[parts(6)], 5, [5], false],
+    [[parts(3), parts(3)], 5, [3, 2], false],
+    [[parts(3), parts(2)], 5, [3, 2], true],
+    [[parts(5), parts(1)], 5, [5], false],
+    [[[], [], []], 2, [0, 0], false],
+    [[[], [], []], 3, [0, 0, 0], true],
+  ];
+  for (const [contents, partsMax, shown, isWhole] of cases) {
+    const messages = contents.map((content) => ({ role: 'user', content }));
+    const first = firstMessages(conversationOf(messages) ?? [], partsMax);
+    assert.deepEqual(
+      first.messages.map((message) => message.parts.length),
+      shown,
+    );
+    assert.equal(first.isWhole, isWhole);
+  }
+});
+
+test('roles and names of parts are cut', () => {
+  const long = 'x'.repeat(10_000);
+  const messages = messagesOf([{ role: long, content: [{ type: long }], [long]: 1 }]);
+  for (const { role, parts } of messages ?? []) {
+    assert.equal(role, `${'x'.repeat(255)}…`);
+    for (const part of parts) assert.ok(part.kind === 'data' && part.name === role);
+    assert.equal(parts.length, 2);
+  }
+  assert.equal(messages?.length, 1);
 });

@@ -1,12 +1,14 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { apiTypes } from '../../scripts/generate-types.ts';
+import { apiTypes, replyShapes } from '../../scripts/generate-types.ts';
 import { typesFromSchemas } from '../../scripts/types-from-schemas.ts';
 
-test('the types of the client are those of docs/openapi.json', () => {
-  const committed = readFileSync(new URL('../../src/api-types.ts', import.meta.url), 'utf8');
-  assert.equal(committed, apiTypes(), 'run: npm run client-types');
+test('the types of the client, and what it checks in replies, are those of docs/openapi.json', () => {
+  const committed = (name: string) =>
+    readFileSync(new URL(`../../src/${name}`, import.meta.url), 'utf8');
+  assert.equal(committed('api-types.ts'), apiTypes(), 'run: npm run client-types');
+  assert.equal(committed('reply-shapes.ts'), replyShapes(), 'run: npm run client-types');
 });
 
 test('the generator knows optional fields, null, enums, references, lists, unions and comments', () => {

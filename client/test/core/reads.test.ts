@@ -82,6 +82,26 @@ test('analytics are those of the server', async () => {
   assert.deepEqual([daily.length, daily.at(-1)?.call_count], [7, 2]);
 });
 
+test('breakdowns with a limit are the first records, and a limit that makes no sense is refused', async () => {
+  const { client } = await scriptedClient(server);
+  for (const name of ['a', 'b', 'b']) await client.record({ model: name, feature_name: name });
+  assert.deepEqual(
+    (await client.analytics.byModel({ limit: 1 })).map(({ model }) => model),
+    ['b'],
+  );
+  assert.deepEqual(
+    (await client.analytics.byFeature({ limit: 1 })).map(({ feature_name }) => feature_name),
+    ['b'],
+  );
+  assert.equal((await client.analytics.byModel({ limit: 1_000 })).length, 2);
+  for (const limit of [0, 1_001, 1.5, Number.NaN]) {
+    await assert.rejects(
+      client.analytics.byModel({ limit }),
+      (error: TraceTallyError) => error.status === 422 && error.errors[0]?.field === 'limit',
+    );
+  }
+});
+
 test('reads are tried again like writes, and refusals are thrown at once', async () => {
   const { client, seen } = await scriptedClient(server, [
     problem(503, 'store_unavailable', { 'retry-after': '0' }),
@@ -159,8 +179,12 @@ test('all neither skips nor repeats while traces arrive between pages, however m
 });
 
 test('all does not repeat where old traces were removed and as many new ones came', async () => {
+  const stored = await (await scriptedClient(server)).client.record({ model: 'm' });
   const pageOf = (newest: number, count: number) => {
-    const traces = Array.from({ length: count }, (_, at) => ({ id: `id-${newest - at}` }));
+    const traces = Array.from({ length: count }, (_, at) => ({
+      ...stored,
+      id: `id-${newest - at}`,
+    }));
     return new Response(JSON.stringify({ traces, total: 30, page: 0, limit: 10 }));
   };
   const { client } = await scriptedClient(server, [pageOf(29, 10), pageOf(22, 10), pageOf(12, 10)]);

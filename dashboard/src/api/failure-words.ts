@@ -24,6 +24,7 @@ const knownCodes: Readonly<Record<string, readonly [title: string, detail: strin
   network_error: ['The server cannot be reached', 'Is it running, and is your network up?'],
   no_reply: ['The server did not answer in time', 'It may be busy, or the network slow.'],
   bad_reply: ['Something else answered', 'The reply is not one of TraceTally.'],
+  reply_too_large: ['The reply is too large', 'It is longer than this page can show.'],
   redirected: ['Something else answered', 'The request was sent on to another address.'],
   store_unavailable: ['The server cannot read its store', 'It is stopping, or its database is.'],
 };

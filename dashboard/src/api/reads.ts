@@ -15,6 +15,7 @@ import { baseUrl } from './base-url.ts';
 /** All that the page ever asks the server. */
 export interface Reads {
   overview(signal?: AbortSignal): Promise<Overview>;
+  /** At most `namesListedMax`, those with the most calls. */
   byModel(signal?: AbortSignal): Promise<ModelRecord[]>;
   byFeature(signal?: AbortSignal): Promise<FeatureRecord[]>;
   daily(signal?: AbortSignal): Promise<DailyRecord[]>;
@@ -24,6 +25,9 @@ export interface Reads {
 }
 
 export const tracesPerPage = 50;
+
+/** Models, and features, that a breakdown lists. A team may have hundreds of thousands. */
+export const namesListedMax = 100;
 
 /** One trace may be 5 MiB, on a slow line. */
 const requestTimeoutMs = 30_000;
@@ -50,8 +54,8 @@ export function openReads(
   };
   return {
     overview: (signal) => watched(analytics.overview({ signal })),
-    byModel: (signal) => watched(analytics.byModel({ signal })),
-    byFeature: (signal) => watched(analytics.byFeature({ signal })),
+    byModel: (signal) => watched(analytics.byModel({ limit: namesListedMax, signal })),
+    byFeature: (signal) => watched(analytics.byFeature({ limit: namesListedMax, signal })),
     daily: (signal) => watched(analytics.daily({ signal })),
     tracePage: (page, signal) =>
       watched(traces.list({ page, limit: tracesPerPage, omit: ['input', 'output'], signal })),

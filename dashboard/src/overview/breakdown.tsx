@@ -1,10 +1,11 @@
 import { useState } from 'preact/hooks';
 import type { FeatureRecord, ModelRecord, Overview } from '../../../client/src/api-types.ts';
-import { roundToMicros } from '../format/money.ts';
+import { namesListedMax } from '../api/reads.ts';
 import { Choice } from '../parts/choice.tsx';
 import { knownLatency } from './known-latency.ts';
+import { restOf } from './share-row.ts';
+import type { RestRow, ShareBasis, ShareRow, ShareTotal } from './share-row.ts';
 import { ShareTable } from './share-table.tsx';
-import type { ShareBasis, ShareRow } from './share-row.ts';
 
 interface BreakdownProps {
   overview: Overview | null;
@@ -21,6 +22,7 @@ export function Breakdown({ overview, models, features }: BreakdownProps) {
     calls: overview?.total_calls ?? 0,
     costUsd: overview?.total_cost_usd ?? 0,
   };
+  const modelRows = models?.map((record) => rowOf(record.model, record)) ?? null;
   const featureRows = features?.map((record) => rowOf(record.feature_name, record)) ?? null;
   return (
     <section aria-labelledby="breakdown-heading">
@@ -43,7 +45,8 @@ export function Breakdown({ overview, models, features }: BreakdownProps) {
         <ShareTable
           title="Models"
           noun="Model"
-          rows={models?.map((record) => rowOf(record.model, record)) ?? null}
+          rows={modelRows}
+          rest={modelRows === null ? null : otherModels(modelRows, total)}
           total={total}
           basis={basis}
         />
@@ -51,7 +54,7 @@ export function Breakdown({ overview, models, features }: BreakdownProps) {
           title="Features"
           noun="Feature"
           rows={featureRows}
-          rest={featureRows === null ? null : restOf(featureRows, total)}
+          rest={featureRows === null ? null : otherFeatures(featureRows, total)}
           total={total}
           basis={basis}
         />
@@ -70,17 +73,18 @@ function rowOf(name: string, record: ModelRecord | FeatureRecord): ShareRow {
   };
 }
 
-/** What no feature was named for: all calls less those that are listed. */
-function restOf(rows: readonly ShareRow[], total: Pick<ShareRow, 'calls' | 'costUsd'>) {
-  const calls = total.calls - rows.reduce((sum, row) => sum + row.calls, 0);
-  const costUsd = total.costUsd - rows.reduce((sum, row) => sum + row.costUsd, 0);
-  // The two answers may be a moment apart, so the difference may be below 0.
-  if (calls <= 0) return null;
-  return {
-    name: 'unlabelled',
-    calls,
-    costUsd: Math.max(0, roundToMicros(costUsd)),
-    latencyMs: null,
-    successRate: null,
-  };
+/** Null if every model is listed. */
+function otherModels(rows: readonly ShareRow[], total: ShareTotal): RestRow | null {
+  if (rows.length < namesListedMax) return null;
+  const title = `Calls of all models but the ${namesListedMax} with the most calls`;
+  return restOf(rows, total, { name: 'other', title });
+}
+
+/** Calls without a feature are in no row. */
+function otherFeatures(rows: readonly ShareRow[], total: ShareTotal): RestRow | null {
+  if (rows.length < namesListedMax) {
+    return restOf(rows, total, { name: 'unlabelled', title: 'Calls without a feature name' });
+  }
+  const title = `Calls without a feature name, and of all features but the ${namesListedMax} with the most calls`;
+  return restOf(rows, total, { name: 'other and unlabelled', title });
 }

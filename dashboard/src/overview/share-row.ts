@@ -1,3 +1,5 @@
+import { roundToMicros } from '../format/money.ts';
+
 /** A line of a breakdown: who, how often, for how much. */
 export interface ShareRow {
   name: string;
@@ -8,12 +10,39 @@ export interface ShareRow {
   successRate: number | null;
 }
 
+/** What is in none of the rows of a breakdown. */
+export interface RestRow extends ShareRow {
+  /** Which calls these are, in words. */
+  title: string;
+}
+
+export type ShareTotal = Pick<ShareRow, 'calls' | 'costUsd'>;
 export type ShareBasis = 'cost' | 'calls';
 export type ShareColumn = 'name' | 'calls' | 'costUsd' | 'latencyMs' | 'successRate';
 
 export interface ShareOrder {
   column: ShareColumn;
   isDescending: boolean;
+}
+
+/** All calls less those that are listed; null if there are none left. */
+export function restOf(
+  rows: readonly ShareRow[],
+  total: ShareTotal,
+  { name, title }: Pick<RestRow, 'name' | 'title'>,
+): RestRow | null {
+  const calls = total.calls - rows.reduce((sum, row) => sum + row.calls, 0);
+  const costUsd = total.costUsd - rows.reduce((sum, row) => sum + row.costUsd, 0);
+  // The two answers may be a moment apart, so the difference may be below 0.
+  if (calls <= 0) return null;
+  return {
+    name,
+    title,
+    calls,
+    costUsd: Math.max(0, roundToMicros(costUsd)),
+    latencyMs: null,
+    successRate: null,
+  };
 }
 
 /** Equal ones stay in the order of their names, so that rows do not dance when numbers move; what is not known comes last. */
@@ -36,11 +65,7 @@ export function nextOrder(order: ShareOrder, column: ShareColumn): ShareOrder {
   return { column, isDescending: column !== 'name' };
 }
 
-export function shareOf(
-  row: Pick<ShareRow, 'calls' | 'costUsd'>,
-  total: Pick<ShareRow, 'calls' | 'costUsd'>,
-  basis: ShareBasis,
-): number {
+export function shareOf(row: ShareTotal, total: ShareTotal, basis: ShareBasis): number {
   const [part, whole] = basis === 'cost' ? [row.costUsd, total.costUsd] : [row.calls, total.calls];
   return whole === 0 ? 0 : Math.min(1, part / whole);
 }

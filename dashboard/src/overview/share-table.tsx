@@ -4,7 +4,14 @@ import { shortPercent } from '../format/percent.ts';
 import { Count, Duration, Money, Percent } from '../parts/quantity.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
 import { nextOrder, shareOf, sortedRows } from './share-row.ts';
-import type { ShareBasis, ShareColumn, ShareOrder, ShareRow } from './share-row.ts';
+import type {
+  RestRow,
+  ShareBasis,
+  ShareColumn,
+  ShareOrder,
+  ShareRow,
+  ShareTotal,
+} from './share-row.ts';
 
 interface ShareTableProps {
   title: string;
@@ -13,8 +20,8 @@ interface ShareTableProps {
   /** Null while they are on their way. */
   rows: readonly ShareRow[] | null;
   /** What is in none of the rows; always last. */
-  rest?: ShareRow | null;
-  total: Pick<ShareRow, 'calls' | 'costUsd'>;
+  rest?: RestRow | null;
+  total: ShareTotal;
   basis: ShareBasis;
 }
 
@@ -60,7 +67,9 @@ export function ShareTable({ title, noun, rows, rest = null, total, basis }: Sha
               {shown.map((row) => (
                 <ShareLine key={row.name} row={row} share={shareOf(row, total, basis)} />
               ))}
-              {rest !== null && <ShareLine row={rest} share={shareOf(rest, total, basis)} isRest />}
+              {rest !== null && (
+                <ShareLine row={rest} share={shareOf(rest, total, basis)} restTitle={rest.title} />
+              )}
               {rows.length === 0 && rest === null && (
                 <tr role="row">
                   <td role="cell" colSpan={5} class="muted">
@@ -84,14 +93,15 @@ export function ShareTable({ title, noun, rows, rest = null, total, basis }: Sha
 interface ShareLineProps {
   row: ShareRow;
   share: number;
-  isRest?: boolean;
+  /** Given for the row of what is not listed. */
+  restTitle?: string;
 }
 
-function ShareLine({ row, share, isRest = false }: ShareLineProps) {
+function ShareLine({ row, share, restTitle }: ShareLineProps) {
   return (
-    <tr role="row" class={isRest ? 'rest' : ''}>
+    <tr role="row" class={restTitle === undefined ? '' : 'rest'}>
       <th role="rowheader" scope="row">
-        <span class="share-name" title={isRest ? 'Calls without a feature name' : row.name}>
+        <span class="share-name" title={restTitle ?? row.name}>
           <bdi>{row.name}</bdi>
         </span>
         <span class="share">

@@ -1,4 +1,9 @@
-/** A message of a conversation, as people read it. */
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The messages as they were recorded. They are read only when they are shown, since there may be hundreds of thousands. */
+export type Conversation = readonly Fields[];
+
+/** A message as people read it. */
 export interface ChatMessage {
   role: string;
   parts: readonly ChatPart[];
@@ -6,65 +11,101 @@ export interface ChatMessage {
 
 export type ChatPart =
   | { kind: 'text'; text: string }
-  | { kind: 'data'; name: string; json: string };
+  | { kind: 'data'; name: string; value: unknown };
 
-type Fields = Readonly<Record<string, unknown>>;
-
-/**
- * Reads what the common APIs take: a list of messages, an object that holds one, or a single message. Null where it is no
- * conversation; then it is shown as JSON.
- */
-export function chatMessagesOf(value: unknown): readonly ChatMessage[] | null {
-  if (Array.isArray(value)) return messagesOfList(value);
-  if (!isFields(value)) return null;
-  const list = value['messages'] ?? value['contents'];
-  if (!Array.isArray(list)) return isMessage(value) ? [messageOf(value)] : null;
-  const messages = messagesOfList(list);
-  const system = value['system'] ?? value['instructions'];
-  if (messages === null || system === undefined || system === null) return messages;
-  return [{ role: 'system', parts: partsOf(system) }, ...messages];
+export interface FirstMessages {
+  messages: readonly ChatMessage[];
+  /** False if there is more than these. */
+  isWhole: boolean;
 }
 
-function messagesOfList(list: readonly unknown[]): readonly ChatMessage[] | null {
-  if (!list.every(isFields) || !list.some(isMessage)) return null;
-  return list.map(messageOf);
+/** Roles and part names are short; anything longer is not a name. */
+const nameCharsMax = 255;
+
+/**
+ * Reads what the common APIs take: a list of messages, an object that holds one, or a single message. Null if it is not a
+ * conversation; then it is shown as JSON.
+ */
+export function conversationOf(value: unknown): Conversation | null {
+  if (Array.isArray(value)) return conversationOfList(value);
+  if (!isFields(value)) return null;
+  const list = value['messages'] ?? value['contents'];
+  if (!Array.isArray(list)) return isMessage(value) ? [value] : null;
+  const messages = conversationOfList(list);
+  const system = value['system'] ?? value['instructions'];
+  if (messages === null || system === undefined || system === null) return messages;
+  return [{ role: 'system', content: system }, ...messages];
+}
+
+function conversationOfList(list: readonly unknown[]): Conversation | null {
+  return list.every(isFields) && list.some(isMessage) ? list : null;
 }
 
 function isMessage(value: Fields): boolean {
   return typeof value['role'] === 'string' && ('content' in value || 'parts' in value);
 }
 
-function messageOf(value: Fields): ChatMessage {
-  const { role, content, parts, type, ...others } = value;
-  if (typeof role !== 'string') {
-    // Calls of tools stand between the messages in some APIs.
-    return { role: typeof type === 'string' ? type : 'item', parts: [dataPart('', value)] };
+/** The first parts of a conversation, in their messages. A message without parts counts as one. */
+export function firstMessages(conversation: Conversation, partsMax: number): FirstMessages {
+  const messages: ChatMessage[] = [];
+  let left = partsMax;
+  for (const recorded of conversation) {
+    if (left <= 0) return { messages, isWhole: false };
+    const parts: ChatPart[] = [];
+    messages.push({ role: roleOf(recorded), parts });
+    for (const part of partsOf(recorded)) {
+      if (left <= 0) return { messages, isWhole: false };
+      parts.push(part);
+      left -= 1;
+    }
+    if (parts.length === 0) left -= 1;
   }
-  const isNothing = (field: unknown): boolean =>
-    field === null || field === undefined || (Array.isArray(field) && field.length === 0);
-  const rest = Object.entries(others).filter(([, field]) => !isNothing(field));
-  return {
-    role,
-    parts: [...partsOf(content ?? parts), ...rest.map(([name, field]) => dataPart(name, field))],
-  };
+  return { messages, isWhole: true };
 }
 
-function partsOf(content: unknown): ChatPart[] {
-  if (content === null || content === undefined) return [];
-  if (typeof content === 'string') return [{ kind: 'text', text: content }];
-  if (!Array.isArray(content)) return [dataPart('', content)];
-  return content.map((part: unknown) => {
-    if (typeof part === 'string') return { kind: 'text', text: part };
-    if (!isFields(part)) return dataPart('', part);
-    const { type, text } = part;
-    if (typeof text === 'string') return { kind: 'text', text };
-    return dataPart(typeof type === 'string' ? type : '', part);
-  });
+function roleOf({ role, type }: Fields): string {
+  // In some APIs tool calls are items between the messages.
+  const name = typeof role === 'string' ? role : type;
+  return typeof name === 'string' ? shortName(name) : 'item';
+}
+
+function* partsOf(message: Fields): Generator<ChatPart, void, undefined> {
+  if (typeof message['role'] !== 'string') {
+    yield dataPart('', message);
+    return;
+  }
+  yield* contentParts(message['content'] ?? message['parts']);
+  for (const name of Object.keys(message)) {
+    if (['role', 'content', 'parts', 'type'].includes(name)) continue;
+    if (!isNothing(message[name])) yield dataPart(name, message[name]);
+  }
+}
+
+function* contentParts(content: unknown): Generator<ChatPart, void, undefined> {
+  if (content === null || content === undefined) return;
+  if (typeof content === 'string') yield { kind: 'text', text: content };
+  else if (Array.isArray(content)) for (const item of content) yield contentPart(item);
+  else yield dataPart('', content);
+}
+
+function contentPart(item: unknown): ChatPart {
+  if (typeof item === 'string') return { kind: 'text', text: item };
+  if (!isFields(item)) return dataPart('', item);
+  const { type, text } = item;
+  if (typeof text === 'string') return { kind: 'text', text };
+  return dataPart(typeof type === 'string' ? type : '', item);
 }
 
 function dataPart(name: string, value: unknown): ChatPart {
-  const json = typeof value === 'string' ? value : JSON.stringify(value, null, 2);
-  return { kind: 'data', name, json };
+  return { kind: 'data', name: shortName(name), value };
+}
+
+function shortName(name: string): string {
+  return name.length > nameCharsMax ? `${name.slice(0, nameCharsMax).toWellFormed()}…` : name;
+}
+
+function isNothing(field: unknown): boolean {
+  return field === null || field === undefined || (Array.isArray(field) && field.length === 0);
 }
 
 function isFields(value: unknown): value is Fields {

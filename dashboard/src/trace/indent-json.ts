@@ -1,4 +1,4 @@
-/** Deeper levels are not indented further, or a few kilobytes of brackets would become gigabytes of spaces. */
+/** Deeper levels get no lines of their own, or a few kilobytes of brackets would become gigabytes of spaces. */
 const indentedDepthMax = 24;
 
 /**
@@ -23,19 +23,19 @@ export function* indentJson(text: string): Generator<string, void, undefined> {
           at = next + 1;
         } else {
           depth += 1;
-          yield sign + lineBreak(depth);
+          yield sign + lineBreak(depth, depth);
           at = next;
         }
         break;
       }
       case '}':
       case ']':
+        yield lineBreak(depth, depth - 1) + sign;
         depth -= 1;
-        yield lineBreak(depth) + sign;
         at += 1;
         break;
       case ',':
-        yield sign + lineBreak(depth);
+        yield sign + lineBreak(depth, depth);
         at += 1;
         break;
       case ':':
@@ -51,8 +51,36 @@ export function* indentJson(text: string): Generator<string, void, undefined> {
   }
 }
 
-function lineBreak(depth: number): string {
-  return `\n${'  '.repeat(Math.min(depth, indentedDepthMax))}`;
+/**
+ * The same for a value that was parsed. Its depth is bounded, since the call stack is: what is nested deeper is left out, and the text
+ * says so.
+ */
+export function* indentValue(value: unknown, depth = 0): Generator<string, void, undefined> {
+  if (typeof value !== 'object' || value === null) {
+    yield JSON.stringify(value);
+    return;
+  }
+  const names = Array.isArray(value) ? null : Object.keys(value);
+  const items = names === null ? (value as readonly unknown[]) : null;
+  const count = names?.length ?? items?.length ?? 0;
+  const sign = names === null ? '[' : '{';
+  if (count === 0 || depth >= indentedDepthMax) {
+    yield sign + (count === 0 ? '' : ' … nested deeper, see Raw ') + closing(sign);
+    return;
+  }
+  for (let at = 0; at < count; at += 1) {
+    const name = names?.[at];
+    yield (at === 0 ? sign : ',') + lineBreak(depth + 1, depth + 1);
+    if (name !== undefined) yield `${JSON.stringify(name)}: `;
+    const item = name === undefined ? items?.[at] : (value as Record<string, unknown>)[name];
+    yield* indentValue(item, depth + 1);
+  }
+  yield lineBreak(depth + 1, depth) + closing(sign);
+}
+
+/** Inside of a container at this depth. */
+function lineBreak(depth: number, indent: number): string {
+  return depth > indentedDepthMax ? '' : `\n${'  '.repeat(indent)}`;
 }
 
 function closing(sign: string): string {

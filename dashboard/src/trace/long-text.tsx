@@ -5,66 +5,88 @@ import { slicesOf } from './slices.ts';
 interface LongTextProps {
   /** Begins the text anew each time. */
   pieces: () => Iterable<string>;
-  /** Of the text as it was recorded. */
-  chars: number;
-  /** Where another one is shown, the text begins anew. */
+  /** Of the text as it was recorded; null if that is not known. */
+  chars: number | null;
+  /** When it changes, the text begins anew. */
   identity: unknown;
   /** What is shown at first. */
   firstChars?: number;
+  /** Given for formatted text, which may be far longer than what was recorded: its length is bounded, and this shows the raw text. */
+  onRaw?: (() => void) | undefined;
   class?: string;
 }
 
 const firstCharsUsual = 20_000;
 const sliceChars = 40_000;
+const formattedCharsMax = 6_000_000;
 
 /**
- * Plain text of any length. Only its beginning is laid out at first; the rest is appended slice by slice, one a frame, so that the
- * page answers all the time. It goes into the document as text nodes and is never read as markup.
+ * Plain text of any length. Only its beginning is laid out at first; the rest is appended slice by slice, a few per frame, so that
+ * the page answers all the time. It goes into the document as text nodes and is never read as markup.
  */
 export function LongText({
   pieces,
   chars,
   identity,
   firstChars = firstCharsUsual,
+  onRaw,
   class: className = '',
 }: LongTextProps) {
   const holder = useRef<HTMLDivElement>(null);
   const rest = useRef<Iterator<string> | null>(null);
   const next = useRef<string | null>(null);
   const frame = useRef(0);
-  const [stage, setStage] = useState<'whole' | 'cut' | 'growing'>('whole');
+  const shownChars = useRef(0);
+  const [stage, setStage] = useState<'whole' | 'cut' | 'growing' | 'full'>('whole');
 
-  const append = (): boolean => {
-    if (next.current === null) return false;
-    const slice = document.createElement('div');
-    slice.className = 'slice';
-    slice.textContent = next.current;
-    holder.current?.append(slice);
-    next.current = take(rest.current);
+  /** The next slice, and more while they fit; true if there are others after them. */
+  const append = (charsMax: number): boolean => {
+    let left = charsMax;
+    do {
+      if (next.current === null) return false;
+      const slice = document.createElement('div');
+      slice.className = 'slice';
+      slice.textContent = next.current;
+      holder.current?.append(slice);
+      shownChars.current += next.current.length;
+      left -= next.current.length;
+      next.current = take(rest.current);
+    } while (next.current !== null && next.current.length <= left);
     return next.current !== null;
   };
   const grow = (): void => {
-    setStage(append() ? 'growing' : 'whole');
-    if (next.current !== null) frame.current = requestAnimationFrame(grow);
+    const hasMore = append(sliceChars);
+    const isFull = onRaw !== undefined && shownChars.current >= formattedCharsMax;
+    setStage(!hasMore ? 'whole' : isFull ? 'full' : 'growing');
+    if (hasMore && !isFull) frame.current = requestAnimationFrame(grow);
   };
 
   useEffect(() => {
     rest.current = slicesOf(pieces(), firstChars, sliceChars);
     next.current = take(rest.current);
+    shownChars.current = 0;
     holder.current?.replaceChildren();
-    setStage(append() ? 'cut' : 'whole');
+    setStage(append(firstChars) ? 'cut' : 'whole');
     return () => cancelAnimationFrame(frame.current);
   }, [identity]);
 
   return (
     <>
       <div ref={holder} class={`long-text ${className}`} dir="auto" />
-      {stage !== 'whole' && (
+      {stage === 'full' && (
+        <div class="long-text-more">
+          <button type="button" class="button small" onClick={onRaw}>
+            See raw
+          </button>
+          <span class="muted small">… more than can be formatted</span>
+        </div>
+      )}
+      {(stage === 'cut' || stage === 'growing') && (
         <div class="long-text-more">
           <button type="button" class="button small" disabled={stage === 'growing'} onClick={grow}>
             {stage === 'growing' ? 'Showing all…' : 'Show all'}
           </button>
-          <span class="muted small">{exactCount(chars)} characters in all</span>
+          {chars !== null && <span class="muted small">{exactCount(chars)} characters in all</span>}
         </div>
       )}
     </>

@@ -1,59 +1,75 @@
-import { useState } from 'preact/hooks';
+import { useMemo, useState } from 'preact/hooks';
 import { counted } from '../format/count.ts';
-import type { ChatMessage, ChatPart } from './chat-messages.ts';
+import { firstMessages } from './chat-messages.ts';
+import type { ChatPart, Conversation } from './chat-messages.ts';
+import { indentValue } from './indent-json.ts';
 import { LongText } from './long-text.tsx';
 
-const messagesAtFirst = 40;
+/** Together they bound what is laid out at a time: 60 parts of 4,000 characters. */
+const partsAtATime = 60;
 const partCharsAtFirst = 4_000;
 
+interface MessagesProps {
+  conversation: Conversation;
+  /** Shows the recorded text instead. */
+  onRaw: () => void;
+}
+
 /** A conversation, message by message. */
-export function Messages({ messages }: { messages: readonly ChatMessage[] }) {
-  const [shown, setShown] = useState(messagesAtFirst);
-  const hidden = messages.length - shown;
+export function Messages({ conversation, onRaw }: MessagesProps) {
+  const [shownParts, setShownParts] = useState(partsAtATime);
+  const { messages, isWhole } = useMemo(
+    () => firstMessages(conversation, shownParts),
+    [conversation, shownParts],
+  );
   return (
     <>
       <ol class="messages">
-        {messages.slice(0, shown).map((message, index) => (
+        {messages.map((message, index) => (
           <li key={index} class={`message ${roleClass(message.role)}`}>
             <h3 class="message-role">
               <bdi>{message.role}</bdi>
             </h3>
             <div class="message-parts">
               {message.parts.map((part, place) => (
-                <Part key={place} part={part} />
+                <Part key={place} part={part} onRaw={onRaw} />
               ))}
               {message.parts.length === 0 && <p class="muted">Empty.</p>}
             </div>
           </li>
         ))}
       </ol>
-      {hidden > 0 && (
+      {!isWhole && (
         <div class="long-text-more">
           <button
             type="button"
             class="button small"
-            onClick={() => setShown(shown + messagesAtFirst)}
+            onClick={() => setShownParts(shownParts + partsAtATime)}
           >
-            Show {counted(Math.min(hidden, messagesAtFirst), 'more message')}
+            Show more
           </button>
-          <span class="muted small">{counted(messages.length, 'message')} in all</span>
+          <button type="button" class="button small" onClick={onRaw}>
+            See raw
+          </button>
+          <span class="muted small">… {counted(conversation.length, 'message')} in all</span>
         </div>
       )}
     </>
   );
 }
 
-function Part({ part }: { part: ChatPart }) {
-  const text = part.kind === 'text' ? part.text : part.json;
+function Part({ part, onRaw }: { part: ChatPart; onRaw: () => void }) {
+  const value = part.kind === 'text' ? part.text : part.value;
   return (
     <>
       {part.kind === 'data' && part.name !== '' && <p class="part-name">{part.name}</p>}
       <LongText
         class={part.kind === 'data' ? 'mono' : ''}
-        identity={text}
-        pieces={() => [text]}
-        chars={text.length}
+        identity={value}
+        pieces={() => (typeof value === 'string' ? [value] : indentValue(value))}
+        chars={typeof value === 'string' ? value.length : null}
         firstChars={partCharsAtFirst}
+        onRaw={onRaw}
       />
     </>
   );

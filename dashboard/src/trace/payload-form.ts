@@ -1,11 +1,11 @@
-import { chatMessagesOf } from './chat-messages.ts';
-import type { ChatMessage } from './chat-messages.ts';
+import { conversationOf } from './chat-messages.ts';
+import type { Conversation } from './chat-messages.ts';
 
 /** The ways in which a payload can be read. */
 export interface PayloadForm {
   text: string;
-  /** Where it is a conversation. */
-  messages: readonly ChatMessage[] | null;
+  /** Null if it is not a conversation. */
+  conversation: Conversation | null;
   isJson: boolean;
 }
 
@@ -13,12 +13,13 @@ export type PayloadView = 'messages' | 'json' | 'text';
 
 export function payloadForm(text: string): PayloadForm {
   const value = parseContainer(text);
-  return { text, messages: value === null ? null : chatMessagesOf(value), isJson: value !== null };
+  const conversation = value === null ? null : conversationOf(value);
+  return { text, conversation, isJson: value !== null };
 }
 
-export function viewsOf({ messages, isJson }: PayloadForm): PayloadView[] {
+export function viewsOf({ conversation, isJson }: PayloadForm): PayloadView[] {
   return [
-    ...(messages === null ? [] : (['messages'] as const)),
+    ...(conversation === null ? [] : (['messages'] as const)),
     ...(isJson ? (['json'] as const) : []),
     'text',
   ];

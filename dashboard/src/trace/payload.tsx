@@ -27,6 +27,7 @@ export function Payload({ title, text, tone = 'plain' }: PayloadProps) {
   const views = viewsOf(form);
   const [chosen, setChosen] = useState<PayloadView | null>(null);
   const view = chosen ?? views[0] ?? 'text';
+  const showRaw = (): void => setChosen('text');
   return (
     <section class={`card payload ${tone}`} aria-labelledby={headingId}>
       <div class="payload-heading">
@@ -52,8 +53,8 @@ export function Payload({ title, text, tone = 'plain' }: PayloadProps) {
       </div>
       {text === null && <p class="payload-none">Not recorded.</p>}
       {text === '' && <p class="payload-none">Empty.</p>}
-      {text !== null && text !== '' && view === 'messages' && form.messages !== null && (
-        <Messages messages={form.messages} />
+      {text !== null && text !== '' && view === 'messages' && form.conversation !== null && (
+        <Messages conversation={form.conversation} onRaw={showRaw} />
       )}
       {text !== null && text !== '' && view !== 'messages' && (
         <LongText
@@ -61,6 +62,7 @@ export function Payload({ title, text, tone = 'plain' }: PayloadProps) {
           identity={`${view} ${headingId} ${text}`}
           pieces={() => (view === 'json' ? indentJson(text) : [text])}
           chars={text.length}
+          onRaw={view === 'json' ? showRaw : undefined}
         />
       )}
     </section>

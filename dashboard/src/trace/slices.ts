@@ -1,6 +1,9 @@
+/** Browsers need quadratic time to draw one letter with very many marks: seconds for 20,000. */
+const marksMax = 1_000;
+
 /**
- * Joins pieces and cuts what comes into slices of about this size: at the end of a line where there is one near, else wherever it is
- * full, but never through a character.
+ * Joins pieces and cuts what comes into slices of at most this size: at the end of a line if there is one near, else wherever it is
+ * full, but never through a character. A letter with more marks than anyone could read is cut as well.
  */
 export function* slicesOf(
   pieces: Iterable<string>,
@@ -14,18 +17,35 @@ export function* slicesOf(
     let from = 0;
     while (waiting.length - from > size) {
       const end = cutAt(waiting, from, from + size);
-      yield waiting.slice(from, end);
+      yield* cutMarks(waiting.slice(from, end));
       from = end;
       size = nextChars;
     }
     if (from > 0) waiting = waiting.slice(from);
   }
-  if (waiting !== '') yield waiting;
+  yield* cutMarks(waiting);
+}
+
+function* cutMarks(slice: string): Generator<string, void, undefined> {
+  let from = 0;
+  for (const { index, 0: marks } of slice.matchAll(/\p{M}+/gu)) {
+    for (let left = marks.length; left > marksMax; left -= marksMax) {
+      const end = wholeCharacters(slice, from, index + marks.length - left + marksMax);
+      yield slice.slice(from, end);
+      from = end;
+    }
+  }
+  if (from < slice.length) yield slice.slice(from);
 }
 
 function cutAt(text: string, from: number, full: number): number {
   const line = text.lastIndexOf('\n', full - 1);
   if (line >= from + (full - from) / 2) return line + 1;
-  const isInsidePair = /[\ud800-\udbff]/.test(text.charAt(full - 1));
-  return isInsidePair && full - 1 > from ? full - 1 : full;
+  return wholeCharacters(text, from, full);
+}
+
+/** The same place, or the one before if it is inside of a surrogate pair. */
+function wholeCharacters(text: string, from: number, end: number): number {
+  const isInsidePair = /[\ud800-\udbff]/.test(text.charAt(end - 1));
+  return isInsidePair && end - 1 > from ? end - 1 : end;
 }

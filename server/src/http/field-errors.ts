@@ -34,8 +34,7 @@ function messageOf({
     case 'required':
       return 'is required';
     case 'type':
-      // A query parameter that is given twice is a list.
-      return patternMessages[instancePath] ?? `must be ${typeNames(params['type'])}`;
+      return repeatedMessages[instancePath] ?? `must be ${typeNames(params['type'])}`;
     case 'minimum':
       return `must be at least ${String(params['limit'])}`;
     case 'maximum':
@@ -51,21 +50,26 @@ function messageOf({
     case 'enum':
       return `must be one of ${quoted(params['allowedValues'])}`;
     case 'pattern':
-      return (
-        (params['pattern'] === groupLimit ? groupLimitMessage : patternMessages[instancePath]) ??
-        'must not hold control characters'
-      );
+      if (params['pattern'] === groupLimit) return groupLimitMessage;
+      return patternMessages[instancePath] ?? 'must not hold control characters';
     default:
       return message ?? 'is not valid';
   }
 }
 
-const groupLimitMessage = `must be a positive integer of at most ${limits.groupRowsMax}`;
-
 const patternMessages: Readonly<Record<string, string>> = {
   '/page': 'must be a positive integer of at most 9 digits',
   '/limit': `must be a positive integer of at most 9 digits (over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used)`,
   '/omit': `must be one or more of ${quoted(payloadNames)}, each at most once, separated by commas`,
+};
+
+const groupLimitMessage = `must be a positive integer of at most ${limits.groupRowsMax}`;
+
+/** A query parameter that is given twice is a list. */
+const repeatedMessages: Readonly<Record<string, string | undefined>> = {
+  '/page': 'must be a positive integer',
+  '/limit': 'must be a positive integer',
+  '/omit': patternMessages['/omit'],
 };
 
 /** `['integer', 'null']` reads "an integer or null". */

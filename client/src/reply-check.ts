@@ -1,0 +1,27 @@
+/** What a JSON value must look like: the names of its types, the shape of each item of a list, or the shapes of the required fields. */
+export type Shape<T> = T extends readonly (infer Item)[]
+  ? readonly [Shape<Item>]
+  : T extends object
+    ? { readonly [Field in RequiredField<T>]: Shape<T[Field]> }
+    : string;
+
+type RequiredField<T> = {
+  [Field in keyof T]-?: undefined extends T[Field] ? never : Field;
+}[keyof T];
+
+/** Whether a reply is what the server would send. More fields than the required ones are fine: a newer server may have them. */
+export function fits<T>(value: unknown, shape: Shape<T>): value is T {
+  return matches(value, shape);
+}
+
+function matches(value: unknown, shape: unknown): boolean {
+  if (typeof shape === 'string') {
+    return shape.includes(value === null ? 'null' : typeof value);
+  }
+  if (Array.isArray(shape)) {
+    return Array.isArray(value) && value.every((item) => matches(item, shape[0]));
+  }
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const fields = value as Readonly<Record<string, unknown>>;
+  return Object.entries(shape as object).every(([name, of]) => matches(fields[name], of));
+}

@@ -1,0 +1,95 @@
+// Written by `npm run client-types` from docs/openapi.json; edits are lost.
+
+import type {
+  Trace,
+  ListedTrace,
+  TracePage,
+  Rejection,
+  BatchReply,
+  Overview,
+  ModelRecord,
+  FeatureRecord,
+  DailyRecord,
+} from './api-types.ts';
+import type { Shape } from './reply-check.ts';
+
+export const traceShape: Shape<Trace> = {
+  id: 'string',
+  team_id: 'string',
+  model: 'string',
+  input: 'string|null',
+  output: 'string|null',
+  prompt_tokens: 'number|null',
+  completion_tokens: 'number|null',
+  latency_ms: 'number|null',
+  cost_usd: 'number|null',
+  status: 'string',
+  error_message: 'string|null',
+  feature_name: 'string|null',
+  user_identifier: 'string|null',
+  created_at: 'string',
+};
+
+export const listedTraceShape: Shape<ListedTrace> = {
+  id: 'string',
+  team_id: 'string',
+  model: 'string',
+  prompt_tokens: 'number|null',
+  completion_tokens: 'number|null',
+  latency_ms: 'number|null',
+  cost_usd: 'number|null',
+  status: 'string',
+  feature_name: 'string|null',
+  user_identifier: 'string|null',
+  created_at: 'string',
+};
+
+export const tracePageShape: Shape<TracePage> = {
+  traces: [listedTraceShape],
+  total: 'number',
+  page: 'number',
+  limit: 'number',
+};
+
+export const rejectionShape: Shape<Rejection> = {
+  index: 'number',
+  errors: [{ field: 'string', message: 'string' }],
+};
+
+export const batchReplyShape: Shape<BatchReply> = {
+  traces: [listedTraceShape],
+  rejected: [rejectionShape],
+};
+
+export const overviewShape: Shape<Overview> = {
+  total_calls: 'number',
+  avg_latency_ms: 'number',
+  total_cost_usd: 'number',
+  success_rate: 'number',
+  error_count: 'number',
+};
+
+export const modelRecordShape: Shape<ModelRecord> = {
+  model: 'string',
+  call_count: 'number',
+  avg_latency_ms: 'number',
+  total_cost_usd: 'number',
+  success_rate: 'number',
+};
+
+export const featureRecordShape: Shape<FeatureRecord> = {
+  feature_name: 'string',
+  call_count: 'number',
+  avg_latency_ms: 'number',
+  total_cost_usd: 'number',
+  success_rate: 'number',
+};
+
+export const dailyRecordShape: Shape<DailyRecord> = {
+  date: 'string',
+  label: 'string',
+  call_count: 'number',
+  total_cost_usd: 'number',
+  avg_latency_ms: 'number',
+  error_count: 'number',
+};

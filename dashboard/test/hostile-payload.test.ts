@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator } from 'playwright-core';
+import { seenFrames, watchFrames } from './support/frames.ts';
+import { recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import type { Visit } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+
+const { inBrowser } = openStage();
+
+/** Far more than the second that it takes, since the machine may be busy; without bounds the tab was gone. */
+const blockedMsMax = 10_000;
+const elementsMax = 1_500;
+const charsAtFirstMax = 400_000;
+
+/** Lists in lists, as text: `[[[1]]]` is nested 3 deep. */
+function nested(depth: number): string {
+  return `${'['.repeat(depth)}1${']'.repeat(depth)}`;
+}
+
+function repeated(text: string, count: number): string {
+  return Array.from({ length: count }, () => text).join(',');
+}
+
+const deepPart = `{"type":"tool_result","content":${nested(3_000)}}`;
+const tooManyKeys = Array.from({ length: 250_000 }, (_, at) => `"k${at}":${at}`).join(',');
+const longName = 'n'.repeat(2_000_000);
+
+const conversations: readonly (readonly [name: string, input: string])[] = [
+  [
+    'a part nested 100,000 deep',
+    `[{"role":"user","content":[{"type":"x","data":${nested(100_000)}}]}]`,
+  ],
+  ['a tool call nested 1,000,000 deep', `[{"role":"a","content":"","calls":${nested(1_000_000)}}]`],
+  ['800 deep parts', `[{"role":"user","content":[${repeated(deepPart, 800)}]}]`],
+  ['800 deep messages', `[${repeated(`{"role":"user","content":[${deepPart}]}`, 780)}]`],
+  ['500,000 parts in a message', `[{"role":"user","content":[${repeated('"word"', 500_000)}]}]`],
+  ['250,000 keys in a message', `[{"role":"user","content":"x",${tooManyKeys}}]`],
+  ['250,000 keys in a part', `[{"role":"user","content":[{${tooManyKeys}}]}]`],
+  ['100,000 messages', `[${repeated('{"role":"user","content":""}', 100_000)}]`],
+  ['a role of 2,000,000 characters', `[{"role":"${longName}","content":"x"}]`],
+  [
+    'a part name of 2,000,000 characters',
+    `[{"role":"user","content":[{"type":"${longName}","x":1}]}]`,
+  ],
+];
+
+async function openInput({ page, service, key, open, go }: Visit, input: string): Promise<Locator> {
+  const trace = await recordOne(service, key, { input, output: 'the answer' });
+  await open('#/traces');
+  await page.getByRole('table').waitFor();
+  await watchFrames(page);
+  await go(`#/traces/${trace.id}`);
+  const place = page.getByRole('region', { name: 'Input' });
+  await place.waitFor();
+  return place;
+}
+
+interface Drawn {
+  elements: number;
+  chars: number;
+}
+
+function drawnIn(place: Locator): Promise<Drawn> {
+  return place.evaluate((section) => ({
+    elements: section.querySelectorAll('*').length,
+    chars: section.textContent?.length ?? 0,
+  }));
+}
+
+async function checkBounded({ t, page }: Visit, place: Locator): Promise<void> {
+  const { elements, chars } = await drawnIn(place);
+  const { longestTaskMs } = await seenFrames(page);
+  t.diagnostic(`${elements} elements, ${chars} characters, blocked ${longestTaskMs.toFixed(0)} ms`);
+  assert.ok(elements < elementsMax, `${elements} elements`);
+  assert.ok(chars < charsAtFirstMax, `${chars} characters`);
+  assert.ok(longestTaskMs < blockedMsMax, `the page was blocked for ${longestTaskMs} ms`);
+}
+
+function showAs(place: Locator, view: 'JSON' | 'Raw'): Promise<void> {
+  return place.getByRole('group').getByText(view, { exact: true }).click();
+}
+
+async function beginsWith(place: Locator, text: string): Promise<void> {
+  const first = place.locator('[dir=auto]').first();
+  await eventually(async () =>
+    assert.ok(
+      text.startsWith((await first.textContent()) || 'nothing'),
+      'the recorded text is shown',
+    ),
+  );
+}
+
+for (const [name, input] of conversations) {
+  test(
+    `a conversation with ${name} is shown in part, and its raw text is one click away`,
+    inBrowser(async (visit) => {
+      const place = await openInput(visit, input);
+      await place.getByRole('listitem').first().waitFor();
+      await checkBounded(visit, place);
+      await showAs(place, 'JSON');
+      await place.getByRole('listitem').first().waitFor({ state: 'detached' });
+      await checkBounded(visit, place);
+      await showAs(place, 'Raw');
+      await beginsWith(place, input);
+      await checkBounded(visit, place);
+    }),
+  );
+}
+
+test(
+  'a long conversation grows part by part, and leads to its raw text',
+  inBrowser(async (visit) => {
+    const input = `[{"role":"user","content":[${repeated('"word"', 500)}]},{"role":"tool","content":"x"}]`;
+    const place = await openInput(visit, input);
+    const parts = place.locator('[dir=auto]');
+    const more = place.getByRole('button', { name: 'Show more' });
+    await more.waitFor();
+    const atFirst = await parts.count();
+    assert.ok(atFirst >= 10 && atFirst <= 100, `${atFirst} parts at first`);
+    await place.getByText('2 messages in all').waitFor();
+    await more.click();
+    await eventually(async () => assert.equal(await parts.count(), atFirst * 2));
+    await eventually(async () => {
+      if (await more.isVisible()) await more.click();
+      assert.equal(await parts.count(), 501);
+      assert.equal(await more.count(), 0);
+    });
+    await visit.page.reload();
+    await place.getByRole('button', { name: 'See raw' }).click();
+    await beginsWith(place, input);
+  }),
+);
+
+/** Each character becomes a line with 48 spaces before it. */
+const growing = `${'['.repeat(23)}[${repeated('1', 1_500_000)}]${']'.repeat(23)}`;
+
+for (const [name, input] of [
+  ['that would grow twentyfold', growing],
+  ['nested 2,000,000 deep', nested(2_000_000)],
+] as const) {
+  test(
+    `JSON ${name} is formatted up to a bound, and its raw text can be shown whole`,
+    inBrowser(async (visit) => {
+      const place = await openInput(visit, input);
+      await checkBounded(visit, place);
+      await place.getByRole('button', { name: 'Show all' }).click();
+      const growth = place.getByRole('button', { name: 'Showing all…' });
+      await growth.waitFor({ state: 'detached', timeout: 60_000 });
+      const { chars } = await drawnIn(place);
+      assert.ok(chars < 7_000_000, `${chars} characters of JSON`);
+      if (chars > 5_000_000) await place.getByRole('button', { name: 'See raw' }).click();
+      else await showAs(place, 'Raw');
+      await beginsWith(place, input);
+      await place.getByRole('button', { name: 'Show all' }).click();
+      await place.getByText('characters in all').waitFor({ state: 'detached', timeout: 60_000 });
+      const shown = await place.locator('[dir=auto]').evaluate((text) => text.textContent?.length);
+      assert.equal(shown, input.length);
+    }),
+  );
+}
+
+for (const [name, text] of [
+  ['2,000,000 line breaks', '\n'.repeat(2_000_000)],
+  ['1,500,000 marks on one letter', `a${'\u0301'.repeat(1_500_000)}`],
+] as const) {
+  test(
+    `an answer of ${name} can be shown whole`,
+    inBrowser(async (visit) => {
+      const place = await openInput(visit, text);
+      await checkBounded(visit, place);
+      await place.getByRole('button', { name: 'Show all' }).click();
+      await place.getByText('characters in all').waitFor({ state: 'detached', timeout: 60_000 });
+      const shown = await place.locator('[dir=auto]').evaluate((one) => one.textContent?.length);
+      assert.equal(shown, text.length);
+    }),
+  );
+}
