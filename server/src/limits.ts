@@ -45,6 +45,14 @@ export const limits = Object.freeze({
   // Payloads shorter than this are stored as they are: compressing them costs more than it saves.
   compressBytesMin: 1024,
 
+  // What of the log may wait for its reader, and how long a stop waits for it. Past the first, lines are lost and counted.
+  logBufferBytesMax: 1024 * 1024,
+  logFlushMsMax: 1_000,
+  // Failures of one kind that are logged in full in each interval; the others are counted for a summary.
+  failureLogIntervalMs: 60_000,
+  failureLinesMax: 20,
+  failureKindsMax: 100,
+
   // Time.
   clockAheadUsMax: 5_000_000,
   busyTimeoutMs: 5_000,
