@@ -51,6 +51,8 @@ export async function startService(
         { team_id: teamId, ahead_us: aheadUs },
         'the last trace is ahead of the clock: has it jumped?',
       ),
+    onBroken: (reason) =>
+      logger.fatal({ reason }, 'nothing can be written any more until a restart'),
   });
   let app: App | null = null;
   try {

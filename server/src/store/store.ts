@@ -14,13 +14,19 @@ export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor, 
   close(): Promise<void>;
 }
 
-export interface StoreOptions {
+export interface StoreOptions extends StoreEvents {
   clock: ClockSource;
   /** A server holds an embedded store alone. A tool works beside it. */
   role: 'server' | 'tool';
   /** A store that only is looked at must be there: a mistyped name must not read as an empty one. */
   mustExist?: boolean;
+}
+
+/** What operators should know of. */
+export interface StoreEvents {
   onClockJump?: (jump: ClockJump) => void;
+  /** Nothing can be written any more until a restart, for this reason. Called once. */
+  onBroken?: (reason: string) => void;
 }
 
 /** A team's last trace lay far ahead of the clock, so that its time had to step back. */

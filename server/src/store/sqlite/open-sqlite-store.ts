@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure, OperatorError, messageOf } from '../../errors.ts';
 import type { Store, StoreOptions } from '../store.ts';
@@ -7,6 +7,7 @@ import { openReading, openWriting } from './connection.ts';
 import { openDirectory } from './directory.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { openMover } from './mover.ts';
+import { watchOpenFiles } from './open-files.ts';
 import { openReader } from './reader.ts';
 import { holdServerLock } from './server-lock.ts';
 import { translateFaults } from './sqlite-errors.ts';
@@ -18,7 +19,7 @@ export interface SqliteOptions extends StoreOptions {
 }
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { path, clock, role, mustExist = false, onClockJump = () => {} } = options;
+  const { path, clock, role, mustExist = false } = options;
   const closers: (() => void)[] = [];
   const closeAll = (): void => {
     for (const close of closers.reverse()) close();
@@ -36,7 +37,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     closers.push(() => reading.close());
 
     const readSomething = reading.prepare('select no from teams limit 1');
-    const inode = statSync(path).ino;
+    readSomething.get();
+    const files = watchOpenFiles(path);
 
     const methods = {
       ...translateFaults(openReader(reading)),
@@ -47,8 +49,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
     // Last of all, so that nothing can fail any more while its thread runs.
     let starting: Promise<WriterClient> | null = null;
-    const writer = (): Promise<WriterClient> =>
-      (starting ??= startWriter(path, clock, onClockJump));
+    const writer = (): Promise<WriterClient> => (starting ??= startWriter(path, clock, options));
     const running = role === 'server' ? await writer() : null;
 
     return {
@@ -58,9 +59,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
         ? (writes, moreFollow) => running.append(writes, moreFollow)
         : async (writes, moreFollow) => (await writer()).append(writes, moreFollow),
       async ping() {
-        if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) {
-          throw new Failure('store_unavailable', { cause: `${path} was moved or replaced` });
-        }
+        const cause = files.changedBy();
+        if (cause !== null) throw new Failure('store_unavailable', { cause });
         readSomething.get();
         running?.ping();
       },

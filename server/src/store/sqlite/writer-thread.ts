@@ -8,6 +8,7 @@ import { openClock } from '../../core/clock.ts';
 import { draftBytes } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
 import { openWriting } from './connection.ts';
+import { watchOpenFiles } from './open-files.ts';
 import { packOutcomes, unpackWrites } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import { openWriter } from './writer.ts';
@@ -17,7 +18,7 @@ if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
 const { path, clock } = workerData as WriterData;
 const db = openWriting(path);
-const writer = openWriter(db, openClock(clock));
+const writer = openWriter(db, watchOpenFiles(path), openClock(clock));
 
 /** What was taken since the last commit. */
 let tickets: number[] = [];

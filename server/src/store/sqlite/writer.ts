@@ -13,6 +13,7 @@ import type { TeamCounter } from './books.ts';
 import { rollBack } from './connection.ts';
 import { noteKeyUse } from './directory.ts';
 import { openOnceLedger } from './once-ledger.ts';
+import type { OpenFiles } from './open-files.ts';
 import { faultOf } from './sqlite-errors.ts';
 
 export interface KeyUse {
@@ -35,7 +36,7 @@ export interface Writer {
   commit(keyUses: readonly KeyUse[]): Commit;
 }
 
-export function openWriter(db: DatabaseSync, clock: Clock): Writer {
+export function openWriter(db: DatabaseSync, files: OpenFiles, clock: Clock): Writer {
   const books = openBooks(db);
   const noteUse = db.prepare(noteKeyUse);
   const requests = openOnceLedger(db);
@@ -66,7 +67,10 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       const batch = open ?? begin();
       open = null;
       if ('error' in batch) throw batch.error;
-      return finish(batch, keyUses);
+      const finished = finish(batch, keyUses);
+      // The commit went into files that a restart may not find, so it must not be acknowledged.
+      brokenBy = files.changedBy();
+      return brokenBy === null ? finished : refuseAll(writes, 'outcome_unknown', brokenBy);
     } catch (error) {
       rollBack(db);
       return retreat(writes, error);
