@@ -109,6 +109,11 @@ const table = {
     title: 'Internal error',
     say: 'Something went wrong here. The log of the server tells more, under the request id.',
   },
+  trace_damaged: {
+    status: 500,
+    title: 'Trace damaged',
+    say: 'Stored data of this trace is damaged and cannot be read.',
+  },
   queue_full: {
     status: 503,
     title: 'Overloaded',

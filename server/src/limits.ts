@@ -21,6 +21,9 @@ export const limits = Object.freeze({
   // Answers of the analytics that are remembered until the next commit.
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
+  auditChunkBytes: 8 * 1024 * 1024,
+  // Damaged traces that verify and backup name one by one, for each team.
+  damagedListMax: 100,
   streamSliceChars: 64 * 1024,
 
   // All bodies that are being read or waited for, together. Past it a write is answered 503 before its body is read.

@@ -35,7 +35,12 @@ export interface Trace extends TraceDraft {
   id: string;
   teamId: string;
   createdAtUs: number;
+  /** Payloads whose stored bytes cannot be read any more; they are null here. Absent if there are none. */
+  damaged?: readonly PayloadName[];
 }
+
+/** The texts of a trace that may be long, by the names that callers know. */
+export type PayloadName = 'input' | 'output' | 'error_message';
 
 /** What no route ever sets and only the store knows. */
 export interface TraceStamp {

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { Static, TSchema } from 'typebox';
+import type { PayloadName } from '../core/trace.ts';
 import { limits } from '../limits.ts';
 
 function refTo<T extends TSchema>(schema: T) {
@@ -92,14 +93,27 @@ const storedFields = {
   }),
 };
 
-const Trace = Type.Object(storedFields, {
-  $id: 'Trace',
-  additionalProperties: false,
-  description: 'A stored trace. Every field is always present.',
-});
+const damaged = Type.Optional(
+  Type.Array(
+    Type.Unsafe<PayloadName>({ type: 'string', enum: ['input', 'output', 'error_message'] }),
+    {
+      description:
+        'Present only if stored bytes were damaged: the fields that cannot be read any more and are null here.',
+    },
+  ),
+);
+
+const Trace = Type.Object(
+  { ...storedFields, damaged },
+  {
+    $id: 'Trace',
+    additionalProperties: false,
+    description: 'A stored trace. Every field except `damaged` is always present.',
+  },
+);
 
 const ListedTrace = Type.Object(
-  { ...storedFields, input: Type.Optional(input), output: Type.Optional(output) },
+  { ...storedFields, input: Type.Optional(input), output: Type.Optional(output), damaged },
   {
     $id: 'ListedTrace',
     additionalProperties: false,
@@ -310,6 +324,7 @@ export const refusals = {
     403: problem('The key lacks the scope.'),
   },
   tooMany: { 429: problem('Too many failed attempts, or a rate limit.') },
+  damaged: { 500: problem('The stored trace is damaged.') },
   notFound: { 404: problem('No such trace in this team.') },
   invalid: { 422: problem('Invalid input.') },
   invalidOrReused: {

@@ -19,6 +19,7 @@ export function traceJson(trace: Trace) {
     feature_name: trace.featureName,
     user_identifier: trace.userIdentifier,
     created_at: formatTimestamp(trace.createdAtUs),
+    ...(trace.damaged && { damaged: trace.damaged }),
   };
 }
 

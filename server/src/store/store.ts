@@ -2,7 +2,7 @@ import type { DayTally, NamedTally } from '../core/analytics.ts';
 import type { Scope } from '../core/api-key.ts';
 import type { ClockSource } from '../core/clock.ts';
 import type { CountedTrace, RollupKey, Tally } from '../core/rollup.ts';
-import type { Trace, TraceDraft, TraceStamp } from '../core/trace.ts';
+import type { PayloadName, Trace, TraceDraft, TraceStamp } from '../core/trace.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Mover } from './mover.ts';
 
@@ -176,12 +176,16 @@ export interface AuditTrace extends CountedTrace {
   createdAtUs: number;
 }
 
+export interface AuditedTrace extends AuditTrace {
+  damaged: readonly PayloadName[];
+}
+
 export interface TeamBooks {
   firstSeq: number;
   lastSeq: number;
   lastCreatedAtUs: number;
-  /** In the order of their sequence. */
-  traces: AsyncIterable<readonly AuditTrace[]>;
+  /** In the order of their sequence. Every payload was decoded. */
+  traces: AsyncIterable<readonly AuditedTrace[]>;
   rollups: AsyncIterable<readonly (RollupKey & Tally)[]>;
 }
 

@@ -7,10 +7,8 @@ import type { Payload } from '../store.ts';
  * Every statement on the tables of the store. Where a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
  * statement runs on one shard; a test reads all of them with PostgreSQL's own parser and checks that.
  */
-const countedColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,
-  feature_name, user_identifier`;
-
-const traceColumns = `${countedColumns}, zstd_mask, error_message`;
+const traceColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,
+  feature_name, user_identifier, zstd_mask, error_message`;
 
 const tallyColumns = `calls, errors, latency_sum, latency_count, prompt_tokens, completion_tokens, cost_micros, cost_picos`;
 
@@ -125,8 +123,12 @@ const reading = {
 
   readFeatures: readGroups(dimensions.feature),
 
-  auditTraces: `
-    select ${countedColumns} from traces where team_id = $1 and seq > $2 order by seq limit ${limits.auditChunkRows}`,
+  auditTraces: readInChunks(
+    'asc',
+    ['input', 'output'],
+    limits.auditChunkBytes,
+    `seq > $2 order by seq limit ${limits.auditChunkRows}`,
+  ),
 
   auditRollups: `
     select dimension, day, key, ${tallyColumns} from rollups
@@ -146,7 +148,12 @@ function readGroups(dimension: Dimension): string {
  * Rows between two sequences, as long as the payloads of those before a row fill no chunk. Their stored length is known without
  * reading them, and what is omitted is not read at all.
  */
-function readInChunks(order: 'asc' | 'desc', payloads: readonly Payload[], bytesMax: number) {
+function readInChunks(
+  order: 'asc' | 'desc',
+  payloads: readonly Payload[],
+  bytesMax: number,
+  which = 'seq between $2 and $3',
+) {
   const lengths = ['error_message', ...payloads].map(
     (name) => `coalesce(octet_length(${name}), 0)`,
   );
@@ -155,7 +162,7 @@ function readInChunks(order: 'asc' | 'desc', payloads: readonly Payload[], bytes
     select ${columns} from (
       select ${columns}, sum(${lengths.join(' + ')}) over (
         order by seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
-      from traces where team_id = $1 and seq between $2 and $3) as page
+      from traces where team_id = $1 and ${which}) as page
     where coalesce(bytes_before, 0) < ${bytesMax}
     order by seq ${order}`;
 }
