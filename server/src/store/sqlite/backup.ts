@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { OperatorError, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { openReading } from './connection.ts';
+import { realDatabasePath, refuseSecondName } from './database-path.ts';
 import { damagedPayloads, payloadsOfRow } from '../payload.ts';
 import { openDamageList } from '../verify.ts';
 import { refuseForeignFile } from './migrate.ts';
@@ -32,12 +33,14 @@ const allPages = 2 ** 31 - 1;
  * name, so a file of that name is a whole backup. A damaged trace is in it as it is in the database, and is reported.
  */
 export async function backupSqlite(
-  path: string,
+  from: string,
   to: string,
   progress: BackupProgress,
 ): Promise<BackupReport> {
   const file = resolve(to);
-  if (!existsSync(path)) throw new OperatorError(`There is no database ${path}.`);
+  if (!existsSync(from)) throw new OperatorError(`There is no database ${from}.`);
+  const path = realDatabasePath(from);
+  refuseSecondName(path);
   if (existsSync(file)) throw new OperatorError(`${file} is there already. Choose another name.`);
   if (!existsSync(dirname(file))) throw new OperatorError(`There is no folder ${dirname(file)}.`);
   const part = `${file}.part`;

@@ -4,6 +4,7 @@ import { Failure, OperatorError, messageOf } from '../../errors.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { openReading, openWriting } from './connection.ts';
+import { realDatabasePath, refuseSecondName } from './database-path.ts';
 import { openDirectory } from './directory.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { openMover } from './mover.ts';
@@ -19,15 +20,20 @@ export interface SqliteOptions extends StoreOptions {
 }
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { path, clock, role, mustExist = false } = options;
+  const { clock, role, mustExist = false } = options;
   const closers: (() => void)[] = [];
   const closeAll = (): void => {
     for (const close of closers.reverse()) close();
   };
 
   try {
-    if (mustExist && !existsSync(path)) throw new OperatorError(`There is no database ${path}.`);
-    mkdirSync(dirname(path), { recursive: true });
+    if (mustExist && !existsSync(options.path)) {
+      throw new OperatorError(`There is no database ${options.path}.`);
+    }
+    // Before the path is resolved: a folder that is not there yet may lie below a link.
+    mkdirSync(dirname(options.path), { recursive: true });
+    const path = realDatabasePath(options.path);
+    refuseSecondName(path);
     if (role === 'server') closers.push(holdServerLock(path));
     refuseForeignFile(path);
     const db = openWriting(path);
@@ -74,7 +80,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     };
   } catch (error) {
     closeAll();
-    throw error instanceof OperatorError ? error : cannotOpen(path, error);
+    throw error instanceof OperatorError ? error : cannotOpen(options.path, error);
   }
 }
 
