@@ -56,6 +56,9 @@ export const limits = Object.freeze({
   failureLinesMax: 20,
   failureKindsMax: 100,
 
+  // Written beside the database after a failed write, to learn whether there is room; far more than one write of SQLite's.
+  roomProbeBytes: 64 * 1024,
+
   // Time.
   clockAheadUsMax: 5_000_000,
   busyTimeoutMs: 5_000,

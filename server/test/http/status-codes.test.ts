@@ -265,6 +265,9 @@ const refusals: Record<ErrorCode, Rows> = {
     'a read that breaks': () => broken({ total: breaks }, '/analytics/overview'),
     'a look at the key that breaks': () => broken({ findKeyByHash: breaks }),
   },
+  total_cost_too_large: {
+    'a cost that the sum cannot hold': () => broken(refusing('total_cost_too_large')),
+  },
   trace_damaged: {
     'a trace with a payload that cannot be read': () =>
       broken({ trace: async () => damagedTrace }, `/traces/${damagedTrace.id}`),

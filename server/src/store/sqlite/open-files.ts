@@ -1,4 +1,6 @@
-import { statSync } from 'node:fs';
+import { rmSync, statSync, writeFileSync } from 'node:fs';
+import { constants } from 'node:os';
+import { limits } from '../../limits.ts';
 
 /**
  * The files of a database as they were when it was opened. SQLite goes on writing into a file that was removed or replaced
@@ -8,6 +10,8 @@ import { statSync } from 'node:fs';
 export interface OpenFiles {
   /** What has happened to them, as a sentence for operators; null if they are still the same. */
   changedBy(): string | null;
+  /** Whether there is no room beside them: SQLite reports a full quota as any other failed write. */
+  isOutOfRoom(): boolean;
 }
 
 /** The database itself, its log, and the index of the log, on which its locks are. */
@@ -31,7 +35,30 @@ export function watchOpenFiles(path: string): OpenFiles {
       }
       return null;
     },
+    isOutOfRoom: () => isOutOfRoom(`${path}.probe`),
   };
+}
+
+function isOutOfRoom(probe: string): boolean {
+  try {
+    writeFileSync(probe, Buffer.alloc(limits.roomProbeBytes));
+    return false;
+  } catch (error) {
+    // By number: Node has no name for a full quota.
+    const { errno = 0 } = error as NodeJS.ErrnoException;
+    return -errno === constants.errno.EDQUOT || -errno === constants.errno.ENOSPC;
+  } finally {
+    removeQuietly(probe);
+  }
+}
+
+/** A file that cannot be removed must not end the writer. */
+function removeQuietly(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // It is small, and the next probe overwrites it.
+  }
 }
 
 /** It never throws: an error after a commit would count as one of the commit. */

@@ -22,7 +22,8 @@ const writer = openWriter(db, watchOpenFiles(path), openClock(clock));
 
 /** What was taken since the last commit. */
 let tickets: number[] = [];
-let keyUses: KeyUse[] = [];
+/** By key, so that they stay few while the file is busy. */
+const keyUses = new Map<string, KeyUse>();
 let rows = 0;
 let bytes = 0;
 /** The main thread has said that no more follow; until it does, the transaction stays open. */
@@ -42,9 +43,9 @@ answer({ kind: 'ready' });
 
 function take(message: Exclude<ToWriter, { kind: 'close' }>): void {
   if (message.kind === 'keyUse') {
-    keyUses.push(message.use);
-    // It goes with the open transaction, or alone where there is none.
-    if (tickets.length === 0) isDue = true;
+    keyUses.set(message.use.keyId, message.use);
+    // It goes with the open transaction, or alone if there is none, or with the next one if the file is busy.
+    if (tickets.length === 0) noteKeyUses();
     return;
   }
   const writes = unpackWrites(message.writes);
@@ -57,18 +58,26 @@ function take(message: Exclude<ToWriter, { kind: 'close' }>): void {
   if (!message.moreFollow) isDue = true;
 }
 
+function noteKeyUses(): void {
+  const { isNoted, brokenBy } = writer.noteKeyUses([...keyUses.values()]);
+  if (isNoted) keyUses.clear();
+  if (brokenBy === null) return;
+  answer({ kind: 'committed', tickets: [], outcomes: [], clockJumps: [], brokenBy });
+}
+
 function commit(): void {
-  const { outcomes, clockJumps, brokenBy } = writer.commit(keyUses);
+  const { outcomes, clockJumps, brokenBy } = writer.commit([...keyUses.values()]);
   answer({ kind: 'committed', tickets, outcomes: packOutcomes(outcomes), clockJumps, brokenBy });
   tickets = [];
-  keyUses = [];
+  keyUses.clear();
   rows = 0;
   bytes = 0;
   isDue = false;
 }
 
 function close(): void {
-  if (tickets.length > 0 || keyUses.length > 0) commit();
+  if (tickets.length > 0) commit();
+  else if (keyUses.size > 0) noteKeyUses();
   db.close();
   port.close();
 }
