@@ -26,7 +26,7 @@ export interface TraceInput {
   user_identifier?: string | null | undefined;
 }
 
-/** A stored trace. Every field is always present. */
+/** A stored trace. Every field except `damaged` is always present. */
 export interface Trace {
   id: string;
   team_id: string;
@@ -53,6 +53,8 @@ export interface Trace {
   user_identifier: string | null;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
+  /** Present only if stored bytes were damaged: the fields that cannot be read any more and are null here. */
+  damaged?: ('input' | 'output' | 'error_message')[] | undefined;
 }
 
 /** A stored trace; `input`, `output` and `error_message` are left out on request. */
@@ -82,6 +84,8 @@ export interface ListedTrace {
   user_identifier: string | null;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
+  /** Present only if stored bytes were damaged: the fields that cannot be read any more and are null here. */
+  damaged?: ('input' | 'output' | 'error_message')[] | undefined;
 }
 
 export interface TracePage {

@@ -32,6 +32,22 @@ function showAs(place: Locator, view: 'Messages' | 'JSON' | 'Raw'): Promise<void
 }
 
 test(
+  'a damaged trace says so, and the list with it stays usable',
+  inBrowser(async ({ page, service, key, open }) => {
+    const harmed = await recordOne(service, key, { model: 'harmed', error_message: 'x' });
+    const whole = await recordOne(service, key, { model: 'whole' });
+    await service.sql("update traces set error_message = x'ff' where model = 'harmed'");
+    await open(`#/traces/${harmed.id}`);
+    await page.getByRole('alert').getByText('This trace is damaged').waitFor();
+    await open('#/traces');
+    const row = page.getByRole('row', { name: 'harmed' });
+    await row.getByText('Damaged: error_message').waitFor();
+    await page.getByRole('link', { name: 'whole' }).click();
+    await page.getByText(whole.id).waitFor();
+  }),
+);
+
+test(
   'a trace shows everything that was recorded',
   inBrowser(async ({ page, service, key, open }) => {
     const trace = await recordOne(service, key, {

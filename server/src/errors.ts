@@ -89,6 +89,11 @@ const table = {
     title: 'Idempotency key reused',
     say: 'This Idempotency-Key came before with another request. Use a new key for a new request.',
   },
+  total_cost_too_large: {
+    status: 422,
+    title: 'Total cost too large',
+    say: "The team's total cost would become too large to add up (over 9.2 trillion dollars). Nothing of this request was stored.",
+  },
   too_many_failed_attempts: {
     status: 429,
     title: 'Too many failed attempts',
@@ -108,6 +113,11 @@ const table = {
     status: 500,
     title: 'Internal error',
     say: 'Something went wrong here. The log of the server tells more, under the request id.',
+  },
+  trace_damaged: {
+    status: 500,
+    title: 'Trace damaged',
+    say: 'Stored data of this trace is damaged and cannot be read.',
   },
   unsupported_transfer_encoding: {
     status: 501,

@@ -22,6 +22,9 @@ export const limits = Object.freeze({
   // Answers of the analytics that are remembered until the next commit.
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
+  auditChunkBytes: 8 * 1024 * 1024,
+  // Damaged traces that verify and backup name one by one, for each team.
+  damagedListMax: 100,
   streamSliceChars: 64 * 1024,
 
   // Bytes of all bodies that have arrived and are not answered yet, shared fairly between teams and keys. Past its share a write is
@@ -64,6 +67,17 @@ export const limits = Object.freeze({
 
   // Payloads shorter than this are stored as they are: compressing them costs more than it saves.
   compressBytesMin: 1024,
+
+  // What of the log may wait for its reader, and how long a stop waits for it. Past the first, lines are lost and counted.
+  logBufferBytesMax: 1024 * 1024,
+  logFlushMsMax: 1_000,
+  // Failures of one kind that are logged in full in each interval; the others are counted for a summary.
+  failureLogIntervalMs: 60_000,
+  failureLinesMax: 20,
+  failureKindsMax: 100,
+
+  // Written beside the database after a failed write, to learn whether there is room; far more than one write of SQLite's.
+  roomProbeBytes: 64 * 1024,
 
   // Time.
   clockAheadUsMax: 5_000_000,

@@ -1,6 +1,6 @@
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
-import { pino } from 'pino';
+import type { FastifyBaseLogger } from 'fastify';
 import type { Config } from './config.ts';
 import { hashKey } from './core/api-key.ts';
 import { openClock } from './core/clock.ts';
@@ -13,6 +13,8 @@ import type { App } from './http/route.ts';
 import type { EnvKey } from './http/authenticator.ts';
 import { openGroupCommit } from './ingest/group-commit.ts';
 import { limits } from './limits.ts';
+import { openLogSink, openLogger, stderrText } from './log.ts';
+import type { LogStream } from './log.ts';
 import { makeKey } from './store/new-key.ts';
 import { openStore } from './store/open-store.ts';
 import type { Store } from './store/store.ts';
@@ -22,15 +24,12 @@ export const defaultTeam = 'default';
 
 const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
-interface LogStream {
-  write(line: string): void;
-}
-
 export interface Service {
   /** Where it listens, base path included. */
   url: string;
   /** A key that was just made for a store without teams. It is told here once and nowhere else. */
   firstKey: string | null;
+  logger: FastifyBaseLogger;
   /** With notice, /readyz fails for a moment while everything still works, so that load balancers can turn away. */
   stop(options: { notice: boolean }): Promise<void>;
 }
@@ -39,7 +38,7 @@ export interface Service {
 export async function startService(
   config: Config,
   clockSource: ClockSource = { kind: 'system' },
-  logStream: LogStream = process.stderr,
+  logStream: LogStream = openLogSink(stderrText()),
 ): Promise<Service> {
   const logger = openLogger(config.logLevel, logStream);
   const clock = openClock(clockSource);
@@ -53,6 +52,8 @@ export async function startService(
         { team_id: teamId, ahead_us: aheadUs },
         'the last trace is ahead of the clock: has it jumped?',
       ),
+    onBroken: (reason) =>
+      logger.fatal({ reason }, 'nothing can be written any more until a restart'),
   });
   let app: App | null = null;
   try {
@@ -83,14 +84,19 @@ export async function startService(
     return {
       url,
       firstKey,
+      logger,
       async stop({ notice }) {
         isStopping = true;
         logger.info('stopping');
-        if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
-        await closeApp(running);
-        await commits.drain();
-        await store.close();
-        logger.info('stopped');
+        try {
+          if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
+          await closeApp(running);
+          await commits.drain();
+          await store.close();
+          logger.info('stopped');
+        } finally {
+          await logStream.flush?.();
+        }
       },
     };
   } catch (error) {
@@ -108,12 +114,6 @@ async function closeApp(app: App): Promise<void> {
   await app.close();
   clearInterval(sweep);
   clearTimeout(patience);
-}
-
-/** JSON lines with the level as a word. */
-function openLogger(level: string, stream: LogStream) {
-  const formatters = { level: (label: string) => ({ level: label }) };
-  return pino({ level, formatters, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
 }
 
 async function acceptEnvKey(

@@ -21,6 +21,10 @@ const knownCodes: Readonly<Record<string, readonly [title: string, detail: strin
     'No such trace',
     'It does not exist, or it belongs to another team than this key.',
   ],
+  trace_damaged: [
+    'This trace is damaged',
+    'Some of its stored text cannot be read any more. The list of traces shows the rest of it.',
+  ],
   network_error: ['The server cannot be reached', 'Is it running, and is your network up?'],
   no_reply: ['The server did not answer in time', 'It may be busy, or the network slow.'],
   bad_reply: ['Something else answered', 'The reply is not one of TraceTally.'],

@@ -34,6 +34,9 @@ export function TraceRow({ trace, isNew }: TraceRowProps) {
             <bdi>{error}</bdi>
           </span>
         )}
+        {trace.damaged !== undefined && (
+          <span class="row-error">Damaged: {trace.damaged.join(', ')}</span>
+        )}
       </td>
       <td role="cell" class="model">
         <a href={href} title={trace.model}>

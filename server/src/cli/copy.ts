@@ -4,6 +4,8 @@ import { OperatorError } from '../errors.ts';
 import { copyStore, refuseLateComers } from '../store/copy-store.ts';
 import type { CopyReport } from '../store/copy-store.ts';
 import { openStore } from '../store/open-store.ts';
+import type { Database } from '../store/open-store.ts';
+import { realDatabasePath } from '../store/sqlite/database-path.ts';
 import type { Store } from '../store/store.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Call, Command } from './command.ts';
@@ -33,7 +35,7 @@ export const copy: Command = {
     '  tracetally copy --from sqlite:./data/tracetally.db --to postgres://tally@db.example/tally',
   async run(call) {
     const [from, to] = [databaseFlag(call, 'from'), databaseFlag(call, 'to')];
-    if (JSON.stringify(from) === JSON.stringify(to)) {
+    if (nameOf(from) === nameOf(to)) {
       throw new OperatorError('--from and --to are the same store.');
     }
     const clock = { kind: 'system' } as const;
@@ -124,6 +126,11 @@ function reportOf(
   return ok
     ? `${done}, and everything adds up.`
     : [...differences, `${done}, but there are ${differences.length} differences.`].join('\n');
+}
+
+/** Two paths to one file are the same store. */
+function nameOf(database: Database): string {
+  return database.kind === 'sqlite' ? realDatabasePath(database.path) : database.url;
 }
 
 function databaseFlag(call: Call, name: 'from' | 'to') {

@@ -1,6 +1,7 @@
 import closeWithGrace from 'close-with-grace';
 import { allSettings, envOnlyHelp, readConfig, settingFlags } from '../config.ts';
 import { limits } from '../limits.ts';
+import type { Service } from '../main.ts';
 import type { Command } from './command.ts';
 
 export const serve: Command = {
@@ -9,27 +10,40 @@ export const serve: Command = {
   words: [],
   flags: settingFlags(...allSettings),
   more: `A flag wins over its environment variable. Only the environment sets:\n  ${envOnlyHelp}`,
-  async run({ flags, print }) {
+  async run({ flags }) {
     const config = readConfig(flags);
     // Here and not above: the other commands need none of the HTTP stack and start in a fifth of the time.
     const { startService } = await import('../main.ts');
     const service = await startService(config);
-    const stopped = untilAskedToStop(service.stop);
+    const stopped = untilAskedToStop(service);
     // Whoever reads this may send a signal at once, so it is heeded by now.
-    print(greeting(service.url, service.firstKey));
+    greet(service);
     await stopped;
     return 0;
   },
 };
 
 /** Resolves never: the process ends in close-with-grace, with 0 after a signal and 1 after an error. */
-function untilAskedToStop(stop: (options: { notice: boolean }) => Promise<void>): Promise<void> {
+function untilAskedToStop({ logger, stop }: Service): Promise<void> {
   return new Promise(() => {
     closeWithGrace({ delay: limits.stopTimeoutMs }, async ({ signal, err }) => {
-      if (err) process.stderr.write(`TraceTally stops: ${err.stack ?? err.message}\n`);
+      if (err) logger.fatal({ reason: err.stack ?? err.message }, 'stopping after an error');
       await stop({ notice: signal === 'SIGTERM' });
     });
   });
+}
+
+/** A closed or full standard output must not end the service. The log says so, but never holds the key. */
+function greet({ url, firstKey, logger }: Service): void {
+  const lost = (error: Error): void =>
+    logger.error(
+      { reason: error.message },
+      firstKey === null
+        ? 'the greeting could not be written to standard output'
+        : 'the greeting with the first key could not be written to standard output; make another key with "tracetally keys create"',
+    );
+  process.stdout.on('error', lost);
+  process.stdout.write(`${greeting(url, firstKey)}\n`);
 }
 
 function greeting(url: string, firstKey: string | null): string {

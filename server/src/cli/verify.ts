@@ -6,14 +6,14 @@ import { teamNamed, withStore } from './with-store.ts';
 
 export const verify: Command = {
   name: 'verify',
-  summary: 'Recount everything from the traces and compare',
+  summary: 'Recount everything from the traces, decode every payload, and compare',
   words: [],
   flags: {
     team: { type: 'string', help: 'only this team' },
     ...jsonFlag,
     ...settingFlags('database'),
   },
-  more: 'It may run beside the server. Exits with 0 when everything adds up, and with 1 and the differences when not.',
+  more: 'It may run beside the server. Exits with 0 when everything adds up and can be read, and with 1 and the differences when not.',
   run: (call) =>
     withStore(call, async (store, clock) => {
       const only = textFlag(call, 'team');

@@ -35,7 +35,13 @@ export interface Trace extends TraceDraft {
   id: string;
   teamId: string;
   createdAtUs: number;
+  /** Payloads whose stored bytes cannot be read any more; they are null here. Absent if there are none. */
+  damaged?: readonly PayloadName[];
 }
+
+/** The texts of a trace that may be long: names on the wire and of the columns of every store. Lists may leave them out. */
+export const payloadNames = ['input', 'output', 'error_message'] as const;
+export type PayloadName = (typeof payloadNames)[number];
 
 /** What no route ever sets and only the store knows. */
 export interface TraceStamp {

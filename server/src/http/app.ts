@@ -13,6 +13,7 @@ import { openAuthenticator } from './authenticator.ts';
 import type { EnvKey } from './authenticator.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
+import { openFailureLog } from './failure-log.ts';
 import type { Page } from './dashboard/assets.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
 import { limitByAddress, limitByKey } from './limiter.ts';
@@ -73,17 +74,16 @@ export interface AppOptions extends ServerSettings {
 
 export async function buildApp(options: AppOptions): Promise<App> {
   const { basePath, bodyBudget, isStopping, logger } = options;
-  const app: App = fastify(serverOptions(options)).withTypeProvider<TypeBoxTypeProvider>();
+  const problemLog = { logger, failures: openFailureLog(logger) };
+  const app: App = fastify(
+    serverOptions(options, problemLog),
+  ).withTypeProvider<TypeBoxTypeProvider>();
 
   const methods = watchRoutes(app);
   const replyBudget = openReplyBudget(limits.repliesBytesMax);
-  app.addHook('onClose', (_app, done) => {
-    replyBudget.close();
-    done();
-  });
   acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler((error, request, reply) => sendProblem(logger, request, reply, error));
+  app.setErrorHandler((error, request, reply) => sendProblem(problemLog, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
   app.decorateRequest('caller', null);
   app.decorateRequest('startMs', 0);
@@ -100,6 +100,10 @@ export async function buildApp(options: AppOptions): Promise<App> {
   app.addHook('preValidation', (request, _reply, done) => {
     requireBody(request);
     done();
+  });
+  app.addHook('onClose', async () => {
+    replyBudget.close();
+    problemLog.failures.close();
   });
   // What fails is logged where it fails.
   if (logger.level === 'debug') {

@@ -1,10 +1,10 @@
 import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import type { FastifyBaseLogger } from 'fastify';
 import { Failure } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { problemContentType, problemOf } from './problem.ts';
+import type { ProblemLog } from './problem.ts';
 
 /** What Node's parser refuses before there is a request. */
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -18,7 +18,7 @@ export function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
   requestId: string,
-  logger: FastifyBaseLogger,
+  { logger, failures }: ProblemLog,
 ): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -31,10 +31,10 @@ export function answerBrokenRequest(
     return;
   }
   const problem = problemOf(new Failure(codes[error.code ?? ''] ?? 'malformed_request'), requestId);
-  logger.info(
-    { request_id: requestId, status: problem.status, code: problem.code },
-    'broken request',
-  );
+  const { status, code } = problem;
+  if (failures.admit({ code, route: null })) {
+    logger.info({ request_id: requestId, status, code }, 'broken request');
+  }
   const body = JSON.stringify(problem);
   socket.end(
     `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? ''}\r\n` +

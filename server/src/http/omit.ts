@@ -1,6 +1,6 @@
-import type { Payload } from '../store/payload.ts';
+import type { PayloadName } from '../core/trace.ts';
 
 /** The payloads of a query like `omit=input,output`, which the schema has checked. */
-export function omittedPayloads(omit: string | undefined): ReadonlySet<Payload> {
-  return new Set((omit?.split(',') ?? []) as Payload[]);
+export function omittedPayloads(omit: string | undefined): ReadonlySet<PayloadName> {
+  return new Set((omit?.split(',') ?? []) as PayloadName[]);
 }

@@ -2,6 +2,7 @@ import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } fr
 import { Failure, errorTable } from '../errors.ts';
 import type { ErrorCode, FieldError } from '../errors.ts';
 import { logRequest } from './every-reply.ts';
+import type { FailureLog } from './failure-log.ts';
 import { fieldErrors } from './field-errors.ts';
 
 /** An RFC 9457 problem document: the one shape of every error that leaves this service. */
@@ -31,23 +32,32 @@ export function problemOf(failure: Failure, requestId: string): Problem {
   };
 }
 
+/** Where failures are logged, and how many of them. */
+export interface ProblemLog {
+  logger: FastifyBaseLogger;
+  failures: FailureLog;
+}
+
 export function sendProblem(
-  logger: FastifyBaseLogger,
+  { logger, failures }: ProblemLog,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
 ): FastifyReply {
   const failure = failureOf(error);
   const problem = problemOf(failure, request.id);
-  if (isFailureOfService(problem.status)) {
-    logger.error(
-      { request_id: request.id, code: failure.code, reason: traceOf(failure) },
-      'request failed',
-    );
-  }
-  reply.code(problem.status);
-  logRequest(logger, request, reply);
   const { details, code } = failure;
+  const route = request.routeOptions.url ?? null;
+  reply.code(problem.status);
+  if (!isFailureOfService(problem.status)) {
+    if (failures.admit({ code, route })) logRequest(logger, request, reply);
+  } else {
+    const reason = traceOf(failure);
+    if (failures.admit({ code, route, reason })) {
+      logger.error({ request_id: request.id, code, reason }, 'request failed');
+      logRequest(logger, request, reply);
+    }
+  }
   const retryAfterS = details.retryAfterS ?? errorTable[code].retryAfterS;
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer');

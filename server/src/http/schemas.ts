@@ -1,7 +1,8 @@
 import Type from 'typebox';
 import type { Static, TSchema } from 'typebox';
+import { payloadNames } from '../core/trace.ts';
+import type { PayloadName } from '../core/trace.ts';
 import { limits } from '../limits.ts';
-import { payloadNames } from '../store/payload.ts';
 
 function refTo<T extends TSchema>(schema: T) {
   return Type.Unsafe<Static<T>>({ $ref: `${String(Reflect.get(schema, '$id'))}#` });
@@ -93,11 +94,21 @@ const storedFields = {
   }),
 };
 
-const Trace = Type.Object(storedFields, {
-  $id: 'Trace',
-  additionalProperties: false,
-  description: 'A stored trace. Every field is always present.',
-});
+const damaged = Type.Optional(
+  Type.Array(Type.Unsafe<PayloadName>({ type: 'string', enum: [...payloadNames] }), {
+    description:
+      'Present only if stored bytes were damaged: the fields that cannot be read any more and are null here.',
+  }),
+);
+
+const Trace = Type.Object(
+  { ...storedFields, damaged },
+  {
+    $id: 'Trace',
+    additionalProperties: false,
+    description: 'A stored trace. Every field except `damaged` is always present.',
+  },
+);
 
 const ListedTrace = Type.Object(
   {
@@ -105,6 +116,7 @@ const ListedTrace = Type.Object(
     input: Type.Optional(input),
     output: Type.Optional(output),
     error_message: Type.Optional(errorMessage),
+    damaged,
   },
   {
     $id: 'ListedTrace',
@@ -332,6 +344,7 @@ export const refusals = {
     403: problem('The key lacks the scope.'),
   },
   tooMany: { 429: problem('Too many failed attempts, or a rate limit.') },
+  damaged: { 500: problem('The stored trace is damaged.') },
   notFound: { 404: problem('No such trace in this team.') },
   invalid: { 422: problem('Invalid input.') },
   invalidOrReused: {

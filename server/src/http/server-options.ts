@@ -8,6 +8,7 @@ import { answerBrokenRequest } from './client-error.ts';
 import { decodablePath } from './decodable-path.ts';
 import { beginReply } from './every-reply.ts';
 import { sendProblem } from './problem.ts';
+import type { ProblemLog } from './problem.ts';
 import { inTurns } from './request-turns.ts';
 
 export interface ServerSettings {
@@ -18,12 +19,15 @@ export interface ServerSettings {
 }
 
 /** How Fastify and Node's HTTP server are set up. */
-export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettings) {
+export function serverOptions(
+  { bodyBytesMax, trustProxy }: ServerSettings,
+  problemLog: ProblemLog,
+) {
   const nextRequestId = requestIds();
   return {
     // Our few lines name the request themselves. Fastify's own would name URLs, and listen to every reply to its end.
     logger: false,
-    logController: new BrokenReplies(logger),
+    logController: new BrokenReplies(problemLog),
     genReqId: nextRequestId,
     trustProxy,
     bodyLimit: bodyBytesMax,
@@ -36,10 +40,10 @@ export function serverOptions({ bodyBytesMax, trustProxy, logger }: ServerSettin
     // No hook runs for a target that has no path.
     frameworkErrors: (error, request, reply) => {
       beginReply(request, reply);
-      void sendProblem(logger, request, reply, error);
+      void sendProblem(problemLog, request, reply, error);
     },
     clientErrorHandler: (error, socket) =>
-      answerBrokenRequest(error, socket, nextRequestId(), logger),
+      answerBrokenRequest(error, socket, nextRequestId(), problemLog),
     ajv: {
       // Fastify's defaults would turn null into "" and "12" into 12.
       customOptions: {
@@ -69,19 +73,20 @@ function openServer(handle: RequestListener): Server {
 
 /** A reply that broke off after its status had gone out is the one thing that only Fastify knows. */
 class BrokenReplies extends LogController {
-  readonly #logger: FastifyBaseLogger;
+  readonly #log: ProblemLog;
 
-  constructor(logger: FastifyBaseLogger) {
+  constructor(log: ProblemLog) {
     super({ disableRequestLogging: true });
-    this.#logger = logger;
+    this.#log = log;
   }
 
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest): void {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    this.#logger.error(
-      { request_id: request.id, reason: error.stack ?? error.message },
-      'a reply broke off',
-    );
+    const { logger, failures } = this.#log;
+    const reason = error.stack ?? error.message;
+    const route = request.routeOptions.url ?? null;
+    if (!failures.admit({ code: 'internal', route, reason })) return;
+    logger.error({ request_id: request.id, reason }, 'a reply broke off');
   }
 }
 

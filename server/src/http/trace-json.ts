@@ -1,6 +1,6 @@
 import { formatTimestamp } from '../core/clock.ts';
 import type { Trace } from '../core/trace.ts';
-import type { Payload } from '../store/payload.ts';
+import type { PayloadName } from '../core/trace.ts';
 
 /** A stored trace as it goes onto the wire. */
 export function traceJson(trace: Trace) {
@@ -19,11 +19,12 @@ export function traceJson(trace: Trace) {
     feature_name: trace.featureName,
     user_identifier: trace.userIdentifier,
     created_at: formatTimestamp(trace.createdAtUs),
+    ...(trace.damaged && { damaged: trace.damaged }),
   };
 }
 
 /** The same for a list that leaves payloads out: their fields are absent, not null. */
-export function listedTraceJson(trace: Trace, omit: ReadonlySet<Payload>) {
+export function listedTraceJson(trace: Trace, omit: ReadonlySet<PayloadName>) {
   const json: Partial<ReturnType<typeof traceJson>> = traceJson(trace);
   for (const name of omit) delete json[name];
   return json;

@@ -1,10 +1,7 @@
+import { isUtf8 } from 'node:buffer';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import type { TraceDraft } from '../core/trace.ts';
+import type { PayloadName, Trace, TraceDraft } from '../core/trace.ts';
 import { limits } from '../limits.ts';
-
-/** The long texts of a trace: names on the wire and of the columns of every store. Lists may leave them out. */
-export const payloadNames = ['input', 'output', 'error_message'] as const;
-export type Payload = (typeof payloadNames)[number];
 
 /**
  * Payloads are stored as bytes, so that any text comes back as sent, U+0000 included, on every store. Long ones are
@@ -45,10 +42,33 @@ export function packPayloads(draft: TraceDraft): PackedPayloads {
 export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPayloads {
   return {
     zstdMask: row['zstd_mask'] as number,
-    errorMessage: row['error_message'] as Uint8Array | null,
-    input: row['input'] as Uint8Array | null,
-    output: row['output'] as Uint8Array | null,
+    // What was omitted was not read.
+    errorMessage: (row['error_message'] ?? null) as Uint8Array | null,
+    input: (row['input'] ?? null) as Uint8Array | null,
+    output: (row['output'] ?? null) as Uint8Array | null,
   };
+}
+
+/** The payloads of a trace as text. One that is damaged is named and does not affect the others. Takes the bytes over. */
+export function unpackPayloads(
+  packed: PackedPayloads,
+): Pick<Trace, 'input' | 'output' | 'errorMessage' | 'damaged'> {
+  const damaged: PayloadName[] = [];
+  const textOf = (name: PayloadName, bytes: Uint8Array | null, bit: number): string | null => {
+    if (bytes === null) return null;
+    const text = decodePayload({ bytes, isZstd: (packed.zstdMask & bit) !== 0 });
+    if (text === null) damaged.push(name);
+    return text;
+  };
+  const input = textOf('input', packed.input, zstdBits.input);
+  const output = textOf('output', packed.output, zstdBits.output);
+  const errorMessage = textOf('error_message', packed.errorMessage, zstdBits.errorMessage);
+  return { input, output, errorMessage, ...(damaged.length > 0 && { damaged }) };
+}
+
+/** Which payloads of a trace cannot be read any more. Takes the bytes over. */
+export function damagedPayloads(packed: PackedPayloads): readonly PayloadName[] {
+  return unpackPayloads(packed).damaged ?? [];
 }
 
 /** About how much memory they hold. */
@@ -56,7 +76,10 @@ export function packedBytes({ errorMessage, input, output }: PackedPayloads): nu
   return (errorMessage?.length ?? 0) + (input?.length ?? 0) + (output?.length ?? 0);
 }
 
-const options = { params: { [constants.ZSTD_c_compressionLevel]: 1 } };
+/** With the checksum a changed byte is always noticed; without it most changes decompress into some other text. */
+const options = {
+  params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
+};
 
 export function encodePayload(text: string): StoredPayload {
   const raw = Buffer.from(text, 'utf8');
@@ -69,18 +92,31 @@ export function encodePayload(text: string): StoredPayload {
 
 const worthwhileShare = 0.9;
 
-/** Takes the bytes over: they are gone afterwards. */
-export function decodePayload({ bytes, isZstd }: StoredPayload): string {
-  const raw = isZstd ? zstdDecompressSync(bytes, { chunkSize: likelyBytes(bytes) }) : bytes;
-  const text = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8');
+/** Null if the bytes are damaged. Takes them over: they are gone afterwards. */
+export function decodePayload({ bytes, isZstd }: StoredPayload): string | null {
+  const raw = isZstd ? decompress(bytes) : bytes;
+  if (raw === null) return null;
+  const text = isUtf8(raw)
+    ? Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).toString('utf8')
+    : null;
   if (bytes.length >= releaseBytesMin) release(bytes);
   if (isZstd && raw.length >= releaseBytesMin) release(raw);
   return text;
 }
 
+function decompress(bytes: Uint8Array): Uint8Array | null {
+  try {
+    // No payload is larger than that; damaged bytes may ask for any size.
+    const maxOutputLength = limits.queueBytesMax;
+    return zstdDecompressSync(bytes, { chunkSize: likelyBytes(bytes), maxOutputLength });
+  } catch {
+    return null;
+  }
+}
+
 /** Room for the whole text in most cases, so that it is not put together from pieces. Untouched room costs nothing. */
 function likelyBytes(packed: Uint8Array): number {
-  return Math.min(8 * 1024 * 1024, Math.max(64 * 1024, packed.length * 4));
+  return Math.min(8 * 1024 * 1024, Math.max(16 * 1024, packed.length * 4));
 }
 
 const releaseBytesMin = 256 * 1024;

@@ -2,10 +2,9 @@ import type { DayTally, NamedTally } from '../core/analytics.ts';
 import type { Scope } from '../core/api-key.ts';
 import type { ClockSource } from '../core/clock.ts';
 import type { CountedTrace, RollupKey, Tally } from '../core/rollup.ts';
-import type { Trace, TraceDraft, TraceStamp } from '../core/trace.ts';
+import type { PayloadName, Trace, TraceDraft, TraceStamp } from '../core/trace.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { Mover } from './mover.ts';
-import type { Payload } from './payload.ts';
 
 /** What every store can do. `test/contract/` says in tests what each promise means. */
 export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor, Mover {
@@ -15,13 +14,19 @@ export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor, 
   close(): Promise<void>;
 }
 
-export interface StoreOptions {
+export interface StoreOptions extends StoreEvents {
   clock: ClockSource;
   /** A server holds an embedded store alone. A tool works beside it. */
   role: 'server' | 'tool';
   /** A store that only is looked at must be there: a mistyped name must not read as an empty one. */
   mustExist?: boolean;
+}
+
+/** What operators should know of. */
+export interface StoreEvents {
   onClockJump?: (jump: ClockJump) => void;
+  /** Nothing can be written any more until a restart, for this reason. Called once. */
+  onBroken?: (reason: string) => void;
 }
 
 /** A team's last trace lay far ahead of the clock, so that its time had to step back. */
@@ -82,7 +87,7 @@ export interface TraceWriter {
 export interface PageRequest {
   page: number;
   limit: number;
-  omit: ReadonlySet<Payload>;
+  omit: ReadonlySet<PayloadName>;
 }
 
 export interface TracePage {
@@ -170,12 +175,16 @@ export interface AuditTrace extends CountedTrace {
   createdAtUs: number;
 }
 
+export interface AuditedTrace extends AuditTrace {
+  damaged: readonly PayloadName[];
+}
+
 export interface TeamBooks {
   firstSeq: number;
   lastSeq: number;
   lastCreatedAtUs: number;
-  /** In the order of their sequence. */
-  traces: AsyncIterable<readonly AuditTrace[]>;
+  /** In the order of their sequence. Every payload was decoded. */
+  traces: AsyncIterable<readonly AuditedTrace[]>;
   rollups: AsyncIterable<readonly (RollupKey & Tally)[]>;
 }
 

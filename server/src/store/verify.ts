@@ -1,7 +1,8 @@
 import { RollupBatch, emptyTally, rollupName } from '../core/rollup.ts';
 import type { RollupDelta, RollupKey, Tally } from '../core/rollup.ts';
 import { uuidMs } from '../core/uuid.ts';
-import type { Store, TeamBooks } from './store.ts';
+import { limits } from '../limits.ts';
+import type { AuditedTrace, Store, TeamBooks } from './store.ts';
 
 export interface TeamReport {
   traces: number;
@@ -9,7 +10,7 @@ export interface TeamReport {
   differences: string[];
 }
 
-/** Recounts everything from the team's raw traces and compares it with the sequence, the counters and every sum. */
+/** Recounts everything from the team's raw traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
 export async function verifyTeam(
   store: Store,
   teamId: string,
@@ -34,6 +35,7 @@ async function recountTraces(
 ): Promise<Recount> {
   const differences: string[] = [];
   const tallies = new Map<string, RollupKey & Tally>();
+  const damages = openDamageList();
   let expectedSeq = books.firstSeq;
   let lastUs = 0;
   let traces = 0;
@@ -46,6 +48,7 @@ async function recountTraces(
       if (uuidMs(trace.id) !== Math.floor(trace.createdAtUs / 1000)) {
         differences.push(`trace ${trace.seq}: its id ${trace.id} is of another time`);
       }
+      damages.add(trace);
       expectedSeq = trace.seq + 1;
       lastUs = trace.createdAtUs;
       batch.add(trace, trace.createdAtUs);
@@ -64,7 +67,29 @@ async function recountTraces(
       `counter: last time is ${books.lastCreatedAtUs}, the last trace is of ${lastUs}`,
     );
   }
-  return { traces, tallies, differences };
+  return { traces, tallies, differences: [...differences, ...damages.sentences()] };
+}
+
+/** Damaged traces: the first ones by name, the others as a number. */
+export interface DamageList {
+  add(trace: Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>): void;
+  sentences(): readonly string[];
+}
+
+export function openDamageList(): DamageList {
+  const named: string[] = [];
+  let unnamed = 0;
+  return {
+    add({ seq, id, damaged }) {
+      if (damaged.length === 0) return;
+      if (named.length < limits.damagedListMax) {
+        named.push(`trace ${seq} (${id}): damaged ${damaged.join(', ')}`);
+      } else {
+        unnamed += 1;
+      }
+    },
+    sentences: () => (unnamed === 0 ? named : [...named, `${unnamed} more damaged traces`]),
+  };
 }
 
 function addDelta(tallies: Map<string, RollupKey & Tally>, delta: RollupDelta): void {

@@ -170,6 +170,33 @@ test('a backup is of the moment when it began, though somebody commits all the t
   assert.ok(held > 0 && held <= (commitsBefore ?? 0), `${held} of ${commitsBefore}`);
 });
 
+test('a backup names the traces that are damaged, keeps them as they are, and ends with 1', async (t) => {
+  const tool = toolInFolder(t);
+  await tool.json('demo', '--count', '200', '--team', 'team');
+  const db = new DatabaseSync(tool.path);
+  const harm = db.prepare("update traces set output = x'ff' where key & 0xff in (7, 9)");
+  assert.equal(harm.run().changes, 2);
+  db.close();
+  const copy = join(dirname(tool.path), 'copy.db');
+  const told = await tool.run('backup', copy);
+  assert.equal(told.code, 1);
+  for (const seq of [7, 9]) {
+    assert.match(
+      told.stdout,
+      new RegExp(`^team team: trace ${seq} \\([0-9a-f-]{36}\\): damaged output$`, 'm'),
+    );
+  }
+  assert.match(told.stdout, /^Backed up 200 traces to .*copy\.db/m);
+  const verified = await toolOn(copy).run('verify');
+  assert.equal(verified.code, 1);
+  assert.equal(verified.stdout.match(/damaged output$/gm)?.length, 2);
+
+  const target = toolOn(join(dirname(tool.path), 'target.db'));
+  const copied = await runCli(['copy', '--from', tool.database, '--to', target.database]);
+  assert.equal(copied.code, 1, 'copy recounts its target, and that names them too');
+  assert.equal(copied.stdout.match(/damaged output$/gm)?.length, 2);
+});
+
 test('a backup that is killed midway leaves no file of that name, and the next one succeeds', async (t) => {
   const tool = await largeStore(t, 48);
   const folder = join(dirname(tool.path), 'backups');

@@ -138,6 +138,14 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
     `update traces set user_identifier = 'other' where ${middle}`,
     /^team alpha: rollup 3\/-1\/other: missing$/m,
   ],
+  'an input that cannot be decompressed': [
+    `update traces set zstd_mask = 1 where ${middle} and input is not null`,
+    /^team alpha: trace 30 \([0-9a-f-]{36}\): damaged input$/m,
+  ],
+  'an output that is no UTF-8': [
+    `update traces set output = x'ff' where ${middle}`,
+    /^team alpha: trace 30 \([0-9a-f-]{36}\): damaged output$/m,
+  ],
   'sums of a team that does not exist': [
     extraRow(77, 1),
     /^storage: rows of a team that does not exist: no 77$/m,

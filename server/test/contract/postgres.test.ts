@@ -1,5 +1,6 @@
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { usePostgres } from '../support/postgres.ts';
+import { hexOf, runSql } from '../support/store-place.ts';
 import { describeStoreContract } from './store-contract.ts';
 
 const postgres = usePostgres();
@@ -8,6 +9,12 @@ describeStoreContract('PostgreSQL', async () => {
   const url = await postgres.createDatabase();
   return {
     open: (options) => openPostgresStore({ ...options, url }),
+    overwriteInput: async (teamId, seq, bytes) => {
+      await runSql(
+        { kind: 'postgres', url },
+        `update traces set input = '\\x${hexOf(bytes)}' where team_id = '${teamId}' and seq = ${seq}`,
+      );
+    },
     dispose: async () => {},
   };
 });

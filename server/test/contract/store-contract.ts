@@ -5,7 +5,7 @@ import { dimensions } from '../../src/core/rollup.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace, TraceInput } from '../../src/core/trace.ts';
 import { makeKey } from '../../src/store/new-key.ts';
-import { payloadNames } from '../../src/store/payload.ts';
+import { payloadNames } from '../../src/core/trace.ts';
 import type {
   PageRequest,
   Store,
@@ -16,11 +16,14 @@ import type {
 import { verifyTeam } from '../../src/store/verify.ts';
 import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
+import { describeDamageContract } from './damage-contract.ts';
 import { describeMoverContract } from './mover-contract.ts';
 import { describeOnceContract } from './once-contract.ts';
 
 export interface StoreUnderTest {
   open(options: StoreOptions): Promise<Store>;
+  /** Changes stored bytes behind the store's back. */
+  overwriteInput(teamId: string, seq: number, bytes: Uint8Array): Promise<void>;
   /** Called when all is closed. */
   dispose(): Promise<void>;
 }
@@ -392,6 +395,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
   });
   describeOnceContract(name, prepare);
   describeMoverContract(name, prepare);
+  describeDamageContract(name, prepare);
 }
 
 function write(teamId: string, ...bodies: TraceInput[]): TraceWrite {

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
+import { draftTrace } from '../../src/core/trace.ts';
+import type { Trace } from '../../src/core/trace.ts';
 import { errorTable, fail } from '../../src/errors.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import type { QueueBounds } from '../../src/ingest/group-commit.ts';
@@ -108,6 +110,14 @@ async function broken(
 function refusing(code: ErrorCode): Partial<Store> {
   return { append: async (all) => all.map(() => ({ kind: 'refused', code, reason: 'as told' })) };
 }
+
+const damagedTrace: Trace = {
+  ...draftTrace({ model: 'm' }),
+  id: '01890000-0000-7000-8000-000000000000',
+  teamId: '01890000-0000-7000-8000-000000000001',
+  createdAtUs: 1,
+  damaged: ['input'],
+};
 
 const breaks = (): Promise<never> => Promise.reject(new Error('as told'));
 
@@ -274,6 +284,13 @@ const refusals: Record<ErrorCode, Rows> = {
     'a write that breaks': () => broken({ append: breaks }),
     'a read that breaks': () => broken({ total: breaks }, '/analytics/overview'),
     'a look at the key that breaks': () => broken({ findKeyByHash: breaks }),
+  },
+  total_cost_too_large: {
+    'a cost that the sum cannot hold': () => broken(refusing('total_cost_too_large')),
+  },
+  trace_damaged: {
+    'a trace with a payload that cannot be read': () =>
+      broken({ trace: async () => damagedTrace }, `/traces/${damagedTrace.id}`),
   },
   request_timeout: { 'half a header': () => slowAnswer },
 };

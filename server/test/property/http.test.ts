@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { payloadNames } from '../../src/store/payload.ts';
-import type { Payload } from '../../src/store/payload.ts';
+import { payloadNames } from '../../src/core/trace.ts';
+import type { PayloadName } from '../../src/core/trace.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
 import { invalidItem, moment, onceKey, sentTrace } from '../model/arbitraries.ts';
 import type { InvalidItem } from '../model/arbitraries.ts';
@@ -197,7 +197,7 @@ async function comparePage(
   actor: Actor,
   page: number,
   limit: number,
-  omit: readonly Payload[],
+  omit: readonly PayloadName[],
 ): Promise<void> {
   const query = `page=${page}&limit=${limit}${omit.length > 0 ? `&omit=${omit.join(',')}` : ''}`;
   const reply = await service.call(actor.key, 'GET', `/traces?${query}`);

@@ -70,3 +70,12 @@ async function folderOf(database: Database): Promise<string> {
   );
   return String(row?.['folder']);
 }
+
+export function hexOf(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('hex');
+}
+
+/** The same bytes with some of them changed, as a bad disk might. */
+export function flipBytes(bytes: Uint8Array, at: number, count: number): Uint8Array {
+  return bytes.map((byte, i) => (i >= at && i < at + count ? byte ^ 0x55 : byte));
+}

@@ -13,6 +13,7 @@ const rooms = [
   'version',
   'limits',
   'errors',
+  'log',
   'core',
   'store',
   'ingest',

@@ -1,3 +1,4 @@
+import type { PayloadName } from '../../core/trace.ts';
 import { parseUuid } from '../../core/uuid.ts';
 import { fail } from '../../errors.ts';
 import { callerOf, requireKey } from '../auth.ts';
@@ -20,6 +21,7 @@ export const getTrace: Route = (app, { store, gate, replyBudget }) => {
           200: replies.trace,
           ...refusals.key,
           ...refusals.notFound,
+          ...refusals.damaged,
           ...refusals.tooMany,
           ...refusals.unavailable,
         },
@@ -29,8 +31,17 @@ export const getTrace: Route = (app, { store, gate, replyBudget }) => {
       const { teamId } = callerOf(request);
       const id = parseUuid(request.params.trace_id);
       const trace = id === null ? null : await store.trace(teamId, id);
-      const text = JSON.stringify(traceJson(trace ?? fail('trace_not_found')));
-      return replyBudget.send(request, reply, text);
+      if (trace === null) return fail('trace_not_found');
+      if (trace.damaged) refuseDamaged(trace.id, trace.damaged);
+      return replyBudget.send(request, reply, JSON.stringify(traceJson(trace)));
     },
   );
 };
+
+function refuseDamaged(id: string, damaged: readonly PayloadName[]): never {
+  const fields = damaged.join(', ');
+  return fail('trace_damaged', {
+    say: `Stored data of this trace is damaged and cannot be read: ${fields}. GET /traces shows the rest of it.`,
+    cause: `trace ${id}: damaged ${fields}`,
+  });
+}

@@ -1,6 +1,6 @@
 import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
-import type { Payload } from '../../store/payload.ts';
+import type { PayloadName } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { omittedPayloads } from '../omit.ts';
 import type { Route } from '../route.ts';
@@ -49,7 +49,7 @@ export const getTraces: Route = (app, { store, gate, replyBudget }) => {
 async function* piecesOf(
   first: readonly string[],
   rest: AsyncIterable<readonly Trace[]>,
-  omit: ReadonlySet<Payload>,
+  omit: ReadonlySet<PayloadName>,
   tail: string,
 ): AsyncGenerator<string> {
   yield `{"traces":[${first.join(',')}`;

@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import type { Dimension, RollupKey, Tally } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
-import type { AuditTrace, Auditor } from '../store.ts';
+import { damagedPayloads, payloadsOfRow } from '../payload.ts';
+import type { AuditedTrace, Auditor } from '../store.ts';
 import { sumOverNodes } from './cluster.ts';
 import { abandon, ask, connect, run } from './connection.ts';
 import type { Pools } from './connection.ts';
@@ -61,10 +62,13 @@ export function openAuditor({ reading }: Pools): Auditor {
 const countDamage = `
   select coalesce(sum(checksum_failures), 0) from pg_stat_database where datname = current_database()`;
 
-async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<AuditTrace[]> {
+async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<AuditedTrace[]> {
   for (let seq: number | undefined = -1; seq !== undefined;) {
     const { rows } = await run(client, ofOneTeam.auditTraces, [teamId, seq]);
-    const chunk = rows.map(auditTraceFromRow);
+    const chunk = rows.map((row) => ({
+      ...auditTraceFromRow(row),
+      damaged: damagedPayloads(payloadsOfRow(row)),
+    }));
     if (chunk.length > 0) yield chunk;
     seq = chunk.at(-1)?.seq;
   }

@@ -20,6 +20,7 @@ const states = {
   serializationFailure: '40001',
   deadlockDetected: '40P01',
   diskFull: '53100',
+  outOfRange: '22003',
   statementUnknown: '26000',
   statementKnown: '42P05',
 };
@@ -47,6 +48,10 @@ export function faultOf(error: unknown): StoreFault {
   if (state === states.diskFull) {
     return { code: 'disk_full', isOfStore: true, isWorthRetry: false };
   }
+  // Of all numbers that are stored only the sum of costs can get there: 9.2 million traces of a million dollars.
+  if (state === states.outOfRange) {
+    return { code: 'total_cost_too_large', isOfStore: false, isWorthRetry: false };
+  }
   if (storeClasses.has(state.slice(0, 2))) {
     return { code: 'store_unavailable', isOfStore: true, isWorthRetry: false };
   }
@@ -70,8 +75,8 @@ export function isNameUnknown(error: unknown): boolean {
 
 /** What a caller of the store may see of an error. */
 export function asFailure(error: unknown): unknown {
-  const { code, isOfStore } = faultOf(error);
-  return isOfStore ? new Failure(code, { cause: error }) : error;
+  const { code } = faultOf(error);
+  return code === 'internal' ? error : new Failure(code, { cause: error });
 }
 
 export function stateOf(error: unknown): string {

@@ -3,20 +3,17 @@ import type { Scope } from '../../core/api-key.ts';
 import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import type { AuditTrace, KeyRecord } from '../store.ts';
-import { decodePayload, zstdBits } from '../payload.ts';
+import { payloadsOfRow, unpackPayloads } from '../payload.ts';
 import type { Row } from './connection.ts';
 
 /** PostgreSQL's rows as our own types. The casts here are what the tables promise; they stand nowhere else. */
 export function traceFromRow(row: Row, teamId: string): Trace {
-  const mask = row['zstd_mask'] as number;
   return {
     id: row['id'] as string,
     teamId,
     createdAtUs: numberOf(row['created_at_us']),
     model: row['model'] as string,
-    input: payload(row['input'], (mask & zstdBits.input) !== 0),
-    output: payload(row['output'], (mask & zstdBits.output) !== 0),
-    errorMessage: payload(row['error_message'], (mask & zstdBits.errorMessage) !== 0),
+    ...unpackPayloads(payloadsOfRow(row)),
     promptTokens: row['prompt_tokens'] as number | null,
     completionTokens: row['completion_tokens'] as number | null,
     latencyMs: row['latency_ms'] as number | null,
@@ -25,10 +22,6 @@ export function traceFromRow(row: Row, teamId: string): Trace {
     featureName: row['feature_name'] as string | null,
     userIdentifier: row['user_identifier'] as string | null,
   };
-}
-
-function payload(bytes: unknown, isZstd: boolean): string | null {
-  return bytes instanceof Uint8Array ? decodePayload({ bytes, isZstd }) : null;
 }
 
 export function auditTraceFromRow(row: Row): AuditTrace {

@@ -1,18 +1,16 @@
 import { allTime, dimensions } from '../../core/rollup.ts';
 import type { Dimension } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
-import { payloadNames } from '../payload.ts';
-import type { Payload } from '../payload.ts';
+import { payloadNames } from '../../core/trace.ts';
+import type { PayloadName } from '../../core/trace.ts';
 
 /**
  * Every statement on the tables of the store. Where a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
  * statement runs on one shard; a test reads all of them with PostgreSQL's own parser and checks that.
  */
-const countedColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,
-  feature_name, user_identifier`;
-
 /** The columns of a trace without its payloads. */
-const shortColumns = `${countedColumns}, zstd_mask`;
+const shortColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,
+  feature_name, user_identifier, zstd_mask`;
 
 const traceColumns = [shortColumns, ...payloadNames].join(', ');
 
@@ -133,8 +131,12 @@ const reading = {
 
   readTopFeatures: `${readGroups(dimensions.feature)} limit $2`,
 
-  auditTraces: `
-    select ${countedColumns} from traces where team_id = $1 and seq > $2 order by seq limit ${limits.auditChunkRows}`,
+  auditTraces: readInChunks(
+    'asc',
+    payloadNames,
+    limits.auditChunkBytes,
+    `seq > $2 order by seq limit ${limits.auditChunkRows}`,
+  ),
 
   auditRollups: `
     select dimension, day, key, ${tallyColumns} from rollups
@@ -154,14 +156,19 @@ function readGroups(dimension: Dimension): string {
  * Rows between two sequences, as long as the payloads of those before a row fill no chunk. Their stored length is known without
  * reading them, and what is omitted is not read at all.
  */
-function readInChunks(order: 'asc' | 'desc', payloads: readonly Payload[], bytesMax: number) {
+function readInChunks(
+  order: 'asc' | 'desc',
+  payloads: readonly PayloadName[],
+  bytesMax: number,
+  which = 'seq between $2 and $3',
+) {
   const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`);
   const columns = [shortColumns, ...payloads].join(', ');
   return `
     select ${columns} from (
       select ${columns}, sum(${lengths.join(' + ') || '0'}) over (
         order by seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
-      from traces where team_id = $1 and seq between $2 and $3) as page
+      from traces where team_id = $1 and ${which}) as page
     where coalesce(bytes_before, 0) < ${bytesMax}
     order by seq ${order}`;
 }
@@ -177,7 +184,7 @@ export const readDownStatements: ReadonlyMap<string, string> = new Map(
 );
 
 /** The statement of one team that reads a page without these payloads. */
-export function readDown(omit: ReadonlySet<Payload>): string {
+export function readDown(omit: ReadonlySet<PayloadName>): string {
   const payloads = payloadNames.filter((name) => !omit.has(name)).join();
   const statement = readDownStatements.get(payloads);
   if (statement === undefined) throw new Error(`no statement reads the payloads "${payloads}"`);

@@ -3,7 +3,14 @@ import { limits } from '../../limits.ts';
 import type { Auditor } from '../store.ts';
 import { openReading } from './connection.ts';
 import { firstKeyOf, lastKeyOf, seqOfKey, teamOfKey } from './trace-key.ts';
-import { auditTraceFromRow, prepareTallies, tallyColumns, tallyFromRow } from './rows.ts';
+import { damagedPayloads, payloadsOfRow } from '../payload.ts';
+import {
+  auditTraceFromRow,
+  prepareTallies,
+  tallyColumns,
+  tallyFromRow,
+  traceColumns,
+} from './rows.ts';
 
 /** Shows the books on a connection of its own: its read transaction may last for minutes. */
 export function openAuditor(path: string): Auditor {
@@ -26,12 +33,14 @@ export function openAuditor(path: string): Auditor {
         traces: inChunks(
           db
             .prepare(
-              `select ${seqOfKey} as seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens,
-                 latency_ms, cost_usd, feature_name, user_identifier
+              `select ${seqOfKey} as seq, ${traceColumns}, input, output
                from traces where key between ${firstKeyOf} and ${lastKeyOf} order by key`,
             )
             .iterate(no, no),
-          auditTraceFromRow,
+          (row) => ({
+            ...auditTraceFromRow(row),
+            damaged: damagedPayloads(payloadsOfRow(row)),
+          }),
         ),
         rollups: inChunks(
           prepareTallies(

@@ -5,12 +5,24 @@ import { pathToFileURL } from 'node:url';
 import { OperatorError, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { openReading } from './connection.ts';
+import { realDatabasePath, refuseSecondName } from './database-path.ts';
+import { damagedPayloads, payloadsOfRow } from '../payload.ts';
+import { openDamageList } from '../verify.ts';
 import { refuseForeignFile } from './migrate.ts';
+import { auditTraceFromRow, traceColumns } from './rows.ts';
+import { firstKeyOf, lastKeyOf, seqOfKey } from './trace-key.ts';
 
 export interface BackupReport {
   file: string;
   bytes: number;
   traces: number;
+  /** Traces whose payloads cannot be read, in the copy as in the database; empty if there are none. */
+  damaged: readonly string[];
+}
+
+export interface BackupProgress {
+  onCopied(bytes: number, total: number): void;
+  onChecked(traces: number, total: number): void;
 }
 
 /** More pages than a file can have: in small steps a copy begins anew with every commit and never ends beside a writer. */
@@ -18,27 +30,29 @@ const allPages = 2 ** 31 - 1;
 
 /**
  * Copies the file as it is at one moment, beside a server that goes on writing. The copy is checked and on disk before it has its
- * name, so a file of that name is a whole backup.
+ * name, so a file of that name is a whole backup. A damaged trace is in it as it is in the database, and is reported.
  */
 export async function backupSqlite(
-  path: string,
+  from: string,
   to: string,
-  onProgress: (bytes: number, total: number) => void,
+  progress: BackupProgress,
 ): Promise<BackupReport> {
   const file = resolve(to);
-  if (!existsSync(path)) throw new OperatorError(`There is no database ${path}.`);
+  if (!existsSync(from)) throw new OperatorError(`There is no database ${from}.`);
+  const path = realDatabasePath(from);
+  refuseSecondName(path);
   if (existsSync(file)) throw new OperatorError(`${file} is there already. Choose another name.`);
   if (!existsSync(dirname(file))) throw new OperatorError(`There is no folder ${dirname(file)}.`);
   const part = `${file}.part`;
   try {
     refuseForeignFile(path);
     removePart(part);
-    await copyPages(path, part, onProgress);
-    const traces = check(part);
+    await copyPages(path, part, progress);
+    const checked = check(part, progress);
     sync(part);
     renameSync(part, file);
     sync(dirname(file));
-    return { file, bytes: statSync(file).size, traces };
+    return { file, bytes: statSync(file).size, ...checked };
   } catch (error) {
     removePart(part);
     if (error instanceof OperatorError) throw error;
@@ -48,26 +62,22 @@ export async function backupSqlite(
   }
 }
 
-async function copyPages(
-  path: string,
-  part: string,
-  onProgress: (bytes: number, total: number) => void,
-): Promise<void> {
+async function copyPages(path: string, part: string, { onCopied }: BackupProgress): Promise<void> {
   using db = openReading(path);
   const total = pragma(db, 'page_count') * pragma(db, 'page_size');
   const watch = setInterval(() => {
-    onProgress(Math.min(total, statSync(part, { throwIfNoEntry: false })?.size ?? 0), total);
+    onCopied(Math.min(total, statSync(part, { throwIfNoEntry: false })?.size ?? 0), total);
   }, limits.backupWatchMs);
   try {
     await backup(db, part, { rate: allPages });
-    onProgress(total, total);
+    onCopied(total, total);
   } finally {
     clearInterval(watch);
   }
 }
 
-/** Answers how many traces it has. Nobody else knows the file, so it is opened without the files that go with a shared one. */
-function check(part: string): number {
+/** No other process knows the file yet, so it is opened without the files that go with a shared one. */
+function check(part: string, progress: BackupProgress): Pick<BackupReport, 'traces' | 'damaged'> {
   const url = pathToFileURL(part);
   url.searchParams.set('immutable', '1');
   using db = new DatabaseSync(url, { readOnly: true });
@@ -78,7 +88,28 @@ function check(part: string): number {
   const counted = db.prepare(
     'select coalesce(sum(last_seq - first_seq + 1), 0) as traces from team_counters',
   );
-  return Number(counted.get()?.['traces']);
+  const traces = Number(counted.get()?.['traces']);
+  return { traces, damaged: findDamage(db, (done) => progress.onChecked(done, traces)) };
+}
+
+/** Decodes every payload, one trace at a time. */
+function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): string[] {
+  const tracesOf = db.prepare(`
+    select ${seqOfKey} as seq, ${traceColumns}, input, output from traces
+    where key between ${firstKeyOf} and ${lastKeyOf} order by key`);
+  let checked = 0;
+  return db
+    .prepare('select no, name from teams order by name')
+    .all()
+    .flatMap(({ no = 0, name }) => {
+      const list = openDamageList();
+      for (const row of tracesOf.iterate(no, no)) {
+        list.add({ ...auditTraceFromRow(row), damaged: damagedPayloads(payloadsOfRow(row)) });
+        checked += 1;
+        if (checked % limits.auditChunkRows === 0) onChecked(checked);
+      }
+      return list.sentences().map((sentence) => `team ${String(name)}: ${sentence}`);
+    });
 }
 
 function pragma(db: DatabaseSync, name: string): number {

@@ -1,6 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { CountedTrace, RollupBatch } from '../../core/rollup.ts';
+import type { CountedTrace, RollupBatch, RollupDelta } from '../../core/rollup.ts';
 import type { PackedPayloads } from '../payload.ts';
+import { Failure } from '../../errors.ts';
+import { isOverflow } from './sqlite-errors.ts';
 import { keyOf } from './trace-key.ts';
 
 /** Where a team's sequence and time stand. */
@@ -54,6 +56,28 @@ export function openBooks(db: DatabaseSync): Books {
       cost_micros = cost_micros + excluded.cost_micros,
       cost_picos = cost_picos + excluded.cost_picos`);
 
+  function addDelta(teamNo: number, delta: RollupDelta): void {
+    try {
+      addRollup.run(
+        teamNo,
+        delta.dimension,
+        delta.day,
+        delta.key,
+        delta.calls,
+        delta.errors,
+        delta.latencySum,
+        delta.latencyCount,
+        delta.promptTokens,
+        delta.completionTokens,
+        delta.costMicros,
+        delta.costPicos,
+      );
+    } catch (error) {
+      // Of all sums only the cost can get there: 9.2 million traces of a million dollars.
+      throw isOverflow(error) ? new Failure('total_cost_too_large', { cause: error }) : error;
+    }
+  }
+
   return {
     counter(teamId) {
       const row = readCounter.get(teamId);
@@ -86,22 +110,7 @@ export function openBooks(db: DatabaseSync): Books {
       );
     },
     addRollups(teamNo, rollups) {
-      for (const delta of rollups.deltas()) {
-        addRollup.run(
-          teamNo,
-          delta.dimension,
-          delta.day,
-          delta.key,
-          delta.calls,
-          delta.errors,
-          delta.latencySum,
-          delta.latencyCount,
-          delta.promptTokens,
-          delta.completionTokens,
-          delta.costMicros,
-          delta.costPicos,
-        );
-      }
+      for (const delta of rollups.deltas()) addDelta(teamNo, delta);
     },
     moveCounter({ teamNo, firstSeq, lastSeq, lastUs }) {
       writeCounter.run(teamNo, firstSeq, lastSeq, lastUs);

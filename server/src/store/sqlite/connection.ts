@@ -46,6 +46,16 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
+/** Runs the work without waiting for a lock that another process holds: it fails at once. */
+export function withoutWaiting(db: DatabaseSync, work: () => void): void {
+  db.exec('pragma busy_timeout = 0');
+  try {
+    work();
+  } finally {
+    db.exec(`pragma busy_timeout = ${limits.busyTimeoutMs}`);
+  }
+}
+
 /** A full disk has already rolled back by itself. */
 export function rollBack(db: DatabaseSync): void {
   if (db.isTransaction) db.exec('rollback');

@@ -1,12 +1,14 @@
-import { existsSync, mkdirSync, statSync } from 'node:fs';
+import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure, OperatorError, messageOf } from '../../errors.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { openReading, openWriting } from './connection.ts';
+import { realDatabasePath, refuseSecondName } from './database-path.ts';
 import { openDirectory } from './directory.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { openMover } from './mover.ts';
+import { watchOpenFiles } from './open-files.ts';
 import { openReader } from './reader.ts';
 import { openReadingClient } from './reading-client.ts';
 import { holdServerLock } from './server-lock.ts';
@@ -19,15 +21,20 @@ export interface SqliteOptions extends StoreOptions {
 }
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { path, clock, role, mustExist = false, onClockJump = () => {} } = options;
+  const { clock, role, mustExist = false } = options;
   const closers: (() => void)[] = [];
   const closeAll = (): void => {
     for (const close of closers.reverse()) close();
   };
 
   try {
-    if (mustExist && !existsSync(path)) throw new OperatorError(`There is no database ${path}.`);
-    mkdirSync(dirname(path), { recursive: true });
+    if (mustExist && !existsSync(options.path)) {
+      throw new OperatorError(`There is no database ${options.path}.`);
+    }
+    // Before the path is resolved: a folder that is not there yet may lie below a link.
+    mkdirSync(dirname(options.path), { recursive: true });
+    const path = realDatabasePath(options.path);
+    refuseSecondName(path);
     if (role === 'server') closers.push(holdServerLock(path));
     refuseForeignFile(path);
     const db = openWriting(path);
@@ -37,7 +44,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     closers.push(() => reading.close());
 
     const readSomething = reading.prepare('select no from teams limit 1');
-    const inode = statSync(path).ino;
+    readSomething.get();
+    const files = watchOpenFiles(path);
 
     const readingClient = openReadingClient(path);
     closers.push(() => readingClient.close());
@@ -51,8 +59,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
     // Last of all, so that nothing can fail any more while its thread runs.
     let starting: Promise<WriterClient> | null = null;
-    const writer = (): Promise<WriterClient> =>
-      (starting ??= startWriter(path, clock, onClockJump));
+    const writer = (): Promise<WriterClient> => (starting ??= startWriter(path, clock, options));
     const running = role === 'server' ? await writer() : null;
 
     return {
@@ -62,9 +69,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
         ? (writes, moreFollow) => running.append(writes, moreFollow)
         : async (writes, moreFollow) => (await writer()).append(writes, moreFollow),
       async ping() {
-        if (statSync(path, { throwIfNoEntry: false })?.ino !== inode) {
-          throw new Failure('store_unavailable', { cause: `${path} was moved or replaced` });
-        }
+        const cause = files.changedBy();
+        if (cause !== null) throw new Failure('store_unavailable', { cause });
         readSomething.get();
         running?.ping();
       },
@@ -78,7 +84,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     };
   } catch (error) {
     closeAll();
-    throw error instanceof OperatorError ? error : cannotOpen(path, error);
+    throw error instanceof OperatorError ? error : cannotOpen(options.path, error);
   }
 }
 

@@ -4,8 +4,8 @@ import type { Trace } from '../../core/trace.ts';
 import { uuidBytes } from '../../core/uuid.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { payloadNames } from '../payload.ts';
-import type { Payload } from '../payload.ts';
+import { payloadNames } from '../../core/trace.ts';
+import type { PayloadName } from '../../core/trace.ts';
 import type { PageRequest, TraceReader } from '../store.ts';
 import { openAnswerMemo } from './answer-memo.ts';
 import type { ReadingClient } from './reading-client.ts';
@@ -173,7 +173,7 @@ interface TeamPlace {
 const nothing = { traces: [], nextSeq: -1 };
 
 /** One statement for each set of omitted payloads: what is not asked for is not read from the disk. */
-function rangeStatements(db: DatabaseSync): (omit: ReadonlySet<Payload>) => StatementSync {
+function rangeStatements(db: DatabaseSync): (omit: ReadonlySet<PayloadName>) => StatementSync {
   const prepared = new Map<string, StatementSync>();
   return (omit) => {
     const payloads = payloadNames.filter((name) => !omit.has(name));

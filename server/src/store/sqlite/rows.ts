@@ -2,7 +2,8 @@ import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
 import type { Tally } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidText } from '../../core/uuid.ts';
-import { decodePayload, payloadNames, zstdBits } from '../payload.ts';
+import { payloadNames } from '../../core/trace.ts';
+import { payloadsOfRow, unpackPayloads } from '../payload.ts';
 import type { AuditTrace } from '../store.ts';
 
 /** SQLite's rows as our own types. The casts here are what `strict` tables promise; they stand nowhere else. */
@@ -15,15 +16,12 @@ export const shortColumns = `id, created_at_us, model, is_error, prompt_tokens, 
 export const traceColumns = [shortColumns, ...payloadNames].join(', ');
 
 export function traceFromRow(row: Row, teamId: string): Trace {
-  const mask = row['zstd_mask'] as number;
   return {
     id: uuidText(row['id'] as Uint8Array),
     teamId,
     createdAtUs: row['created_at_us'] as number,
     model: row['model'] as string,
-    input: payload(row['input'], (mask & zstdBits.input) !== 0),
-    output: payload(row['output'], (mask & zstdBits.output) !== 0),
-    errorMessage: payload(row['error_message'], (mask & zstdBits.errorMessage) !== 0),
+    ...unpackPayloads(payloadsOfRow(row)),
     promptTokens: row['prompt_tokens'] as number | null,
     completionTokens: row['completion_tokens'] as number | null,
     latencyMs: row['latency_ms'] as number | null,
@@ -32,10 +30,6 @@ export function traceFromRow(row: Row, teamId: string): Trace {
     featureName: row['feature_name'] as string | null,
     userIdentifier: row['user_identifier'] as string | null,
   };
-}
-
-function payload(bytes: SQLOutputValue | undefined, isZstd: boolean): string | null {
-  return bytes instanceof Uint8Array ? decodePayload({ bytes, isZstd }) : null;
 }
 
 export function auditTraceFromRow(row: Row): AuditTrace {

@@ -12,6 +12,9 @@ const kinds = {
   cantOpen: 14,
   notADatabase: 26,
 };
+/** Extended codes. */
+const writeError = 778;
+const constraintDatatype = 3091;
 const sharedMemorySize = 4874;
 
 export interface StoreFault {
@@ -22,13 +25,14 @@ export interface StoreFault {
   isOfStore: boolean;
 }
 
+export const diskFull: StoreFault = { code: 'disk_full', isFatal: false, isOfStore: true };
+
 export function faultOf(error: unknown): StoreFault {
+  if (error instanceof Failure) return { code: error.code, isFatal: false, isOfStore: false };
   const extended = errcodeOf(error);
   const kind = extended & 0xff;
   // A full disk shows as an I/O error where the shared-memory file cannot grow.
-  if (kind === kinds.full || extended === sharedMemorySize) {
-    return { code: 'disk_full', isFatal: false, isOfStore: true };
-  }
+  if (kind === kinds.full || extended === sharedMemorySize) return diskFull;
   if (
     kind === kinds.busy ||
     kind === kinds.locked ||
@@ -57,6 +61,16 @@ export function translateFaults<T extends object>(methods: T): T {
     },
   ]);
   return Object.fromEntries(translated) as T;
+}
+
+/** A write failed, as opposed to a sync, after which it is not known what is on the disk. */
+export function isWriteError(error: unknown): boolean {
+  return errcodeOf(error) === writeError;
+}
+
+/** A sum that passed 2^63 is no integer any more, which a strict table refuses. */
+export function isOverflow(error: unknown): boolean {
+  return errcodeOf(error) === constraintDatatype;
 }
 
 export function isBusy(error: unknown): boolean {

@@ -3,7 +3,7 @@ import type { ClockSource } from '../../core/clock.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
+import type { StoreEvents, TraceWrite, WriteOutcome } from '../store.ts';
 import { packWrites, unpackOutcomes } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import type { KeyUse } from './writer.ts';
@@ -26,7 +26,7 @@ interface Waiting {
 export async function startWriter(
   path: string,
   clock: ClockSource,
-  onClockJump: (jump: ClockJump) => void,
+  { onClockJump, onBroken }: StoreEvents,
 ): Promise<WriterClient> {
   const data: WriterData = { path, clock };
   const worker = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: data });
@@ -51,7 +51,8 @@ export async function startWriter(
       own.settle(outcomes.slice(at, at + own.writes.length));
       at += own.writes.length;
     }
-    for (const jump of message.clockJumps) onClockJump(jump);
+    for (const jump of message.clockJumps) onClockJump?.(jump);
+    if (brokenBy === null && message.brokenBy !== null) onBroken?.(message.brokenBy);
     brokenBy = message.brokenBy;
   });
   worker.on('error', (error) => {

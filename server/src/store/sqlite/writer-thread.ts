@@ -8,6 +8,7 @@ import { openClock } from '../../core/clock.ts';
 import { draftBytes } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
 import { openWriting } from './connection.ts';
+import { watchOpenFiles } from './open-files.ts';
 import { packOutcomes, unpackWrites } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import { openWriter } from './writer.ts';
@@ -17,11 +18,12 @@ if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
 const { path, clock } = workerData as WriterData;
 const db = openWriting(path);
-const writer = openWriter(db, openClock(clock));
+const writer = openWriter(db, watchOpenFiles(path), openClock(clock));
 
 /** What was taken since the last commit. */
 let tickets: number[] = [];
-let keyUses: KeyUse[] = [];
+/** By key, so that they stay few while the file is busy. */
+const keyUses = new Map<string, KeyUse>();
 let rows = 0;
 let bytes = 0;
 /** The main thread has said that no more follow; until it does, the transaction stays open. */
@@ -41,9 +43,9 @@ answer({ kind: 'ready' });
 
 function take(message: Exclude<ToWriter, { kind: 'close' }>): void {
   if (message.kind === 'keyUse') {
-    keyUses.push(message.use);
-    // It goes with the open transaction, or alone where there is none.
-    if (tickets.length === 0) isDue = true;
+    keyUses.set(message.use.keyId, message.use);
+    // It goes with the open transaction, or alone if there is none, or with the next one if the file is busy.
+    if (tickets.length === 0) noteKeyUses();
     return;
   }
   const writes = unpackWrites(message.writes);
@@ -56,18 +58,26 @@ function take(message: Exclude<ToWriter, { kind: 'close' }>): void {
   if (!message.moreFollow) isDue = true;
 }
 
+function noteKeyUses(): void {
+  const { isNoted, brokenBy } = writer.noteKeyUses([...keyUses.values()]);
+  if (isNoted) keyUses.clear();
+  if (brokenBy === null) return;
+  answer({ kind: 'committed', tickets: [], outcomes: [], clockJumps: [], brokenBy });
+}
+
 function commit(): void {
-  const { outcomes, clockJumps, brokenBy } = writer.commit(keyUses);
+  const { outcomes, clockJumps, brokenBy } = writer.commit([...keyUses.values()]);
   answer({ kind: 'committed', tickets, outcomes: packOutcomes(outcomes), clockJumps, brokenBy });
   tickets = [];
-  keyUses = [];
+  keyUses.clear();
   rows = 0;
   bytes = 0;
   isDue = false;
 }
 
 function close(): void {
-  if (tickets.length > 0 || keyUses.length > 0) commit();
+  if (tickets.length > 0) commit();
+  else if (keyUses.size > 0) noteKeyUses();
   db.close();
   port.close();
 }

@@ -10,10 +10,12 @@ import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
 import { openBooks } from './books.ts';
 import type { TeamCounter } from './books.ts';
-import { rollBack } from './connection.ts';
+import { rollBack, withoutWaiting } from './connection.ts';
 import { noteKeyUse } from './directory.ts';
 import { openOnceLedger } from './once-ledger.ts';
-import { faultOf } from './sqlite-errors.ts';
+import type { OpenFiles } from './open-files.ts';
+import { diskFull, faultOf, isWriteError } from './sqlite-errors.ts';
+import type { StoreFault } from './sqlite-errors.ts';
 
 export interface KeyUse {
   keyId: string;
@@ -33,9 +35,11 @@ export interface Writer {
   take(writes: readonly TraceWrite[]): void;
   /** Commits all that was taken. Where one write is refused, smaller transactions without it. */
   commit(keyUses: readonly KeyUse[]): Commit;
+  /** Notes them in a transaction of their own. Best effort: they are not noted if another process holds the lock. */
+  noteKeyUses(keyUses: readonly KeyUse[]): { isNoted: boolean; brokenBy: string | null };
 }
 
-export function openWriter(db: DatabaseSync, clock: Clock): Writer {
+export function openWriter(db: DatabaseSync, files: OpenFiles, clock: Clock): Writer {
   const books = openBooks(db);
   const noteUse = db.prepare(noteKeyUse);
   const requests = openOnceLedger(db);
@@ -66,10 +70,28 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
       const batch = open ?? begin();
       open = null;
       if ('error' in batch) throw batch.error;
-      return finish(batch, keyUses);
+      const finished = finish(batch, keyUses);
+      // The commit went into files that a restart may not find, so it must not be acknowledged.
+      brokenBy = files.changedBy();
+      return brokenBy === null ? finished : refuseAll(writes, 'outcome_unknown', brokenBy);
     } catch (error) {
       rollBack(db);
       return retreat(writes, error);
+    }
+  }
+
+  function noteKeyUses(keyUses: readonly KeyUse[]): ReturnType<Writer['noteKeyUses']> {
+    if (brokenBy !== null) return { isNoted: false, brokenBy };
+    try {
+      // A write that comes meanwhile would wait behind this one, then for the lock itself.
+      withoutWaiting(db, () => db.exec('begin immediate'));
+      for (const { keyId, atUs } of keyUses) noteUse.run(keyId, atUs);
+      db.exec('commit');
+      return { isNoted: true, brokenBy };
+    } catch (error) {
+      rollBack(db);
+      judge(error);
+      return { isNoted: false, brokenBy };
     }
   }
 
@@ -105,11 +127,18 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
     return { outcomes, clockJumps, brokenBy };
   }
 
-  /** After an error nothing of the batch is stored. What is to blame for it decides what is tried again. */
-  function retreat(writes: readonly TraceWrite[], error: unknown): Commit {
-    const fault = faultOf(error);
+  /** After some errors nothing more may be written. */
+  function judge(error: unknown): { fault: StoreFault; reason: string } {
+    const isOutOfRoom = isWriteError(error) && files.isOutOfRoom();
+    const fault = isOutOfRoom ? diskFull : faultOf(error);
     const reason = messageOf(error);
     if (fault.isFatal) brokenBy = reason;
+    return { fault, reason };
+  }
+
+  /** After an error nothing of the batch is stored. What is to blame for it decides what is tried again. */
+  function retreat(writes: readonly TraceWrite[], error: unknown): Commit {
+    const { fault, reason } = judge(error);
     if (fault.isOfStore || writes.length <= 1) return refuseAll(writes, fault.code, reason);
     // Halves find the write that the store refuses in a few steps, so that it never fails another caller.
     const middle = writes.length >> 1;
@@ -168,7 +197,7 @@ export function openWriter(db: DatabaseSync, clock: Clock): Writer {
     ledger.rollups = new RollupBatch();
   }
 
-  return { take, commit };
+  return { take, commit, noteKeyUses };
 }
 
 /** A transaction that is under way. */

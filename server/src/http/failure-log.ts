@@ -1,0 +1,76 @@
+import type { FastifyBaseLogger } from 'fastify';
+import type { ErrorCode } from '../errors.ts';
+import { limits } from '../limits.ts';
+
+/** A request that failed, as the log counts it. The route is its pattern, never what the caller wrote. */
+export interface LoggedFailure {
+  code: ErrorCode;
+  route: string | null;
+  /** For our own faults: two reasons are two kinds, and neither hides the other. */
+  reason?: string;
+}
+
+/**
+ * Decides which failures are logged in full, so that a flood of them cannot fill the disk: the first few of each kind in
+ * each interval. The others are counted and logged in one summary at the end of the interval.
+ */
+export interface FailureLog {
+  /** Whether to log this failure in full. If not, it is counted here. */
+  admit(failure: LoggedFailure): boolean;
+  /** Logs the summary of what is not logged yet. */
+  close(): void;
+}
+
+export interface FailureLogBounds {
+  failureLogIntervalMs: number;
+  failureLinesMax: number;
+  failureKindsMax: number;
+}
+
+export function openFailureLog(
+  logger: FastifyBaseLogger,
+  bounds: FailureLogBounds = limits,
+): FailureLog {
+  const { failureLogIntervalMs, failureLinesMax, failureKindsMax } = bounds;
+  const linesByKind = new Map<string, number>();
+  const skipped = new Map<string, { code: ErrorCode; route: string | null; count: number }>();
+  let interval: NodeJS.Timeout | null = null;
+
+  function endInterval(): void {
+    interval = null;
+    linesByKind.clear();
+    if (skipped.size === 0) return;
+    const failures = [...skipped.values()].sort((a, b) => b.count - a.count);
+    skipped.clear();
+    logger.warn({ failures }, 'more requests failed than were logged one by one');
+  }
+
+  /** Reasons may differ without end, so past a number of kinds the code alone is the kind. */
+  function kindOf({ code, reason }: LoggedFailure): string {
+    const kind = `${code} ${reason ?? ''}`;
+    return linesByKind.has(kind) || linesByKind.size < failureKindsMax ? kind : code;
+  }
+
+  return {
+    admit(failure) {
+      if (logger.level === 'debug') return true;
+      interval ??= setTimeout(endInterval, failureLogIntervalMs).unref();
+      const kind = kindOf(failure);
+      const lines = linesByKind.get(kind) ?? 0;
+      if (lines < failureLinesMax) {
+        linesByKind.set(kind, lines + 1);
+        return true;
+      }
+      const { code, route } = failure;
+      const name = `${code} ${route}`;
+      const counted = skipped.get(name) ?? { code, route, count: 0 };
+      counted.count += 1;
+      skipped.set(name, counted);
+      return false;
+    },
+    close() {
+      if (interval !== null) clearTimeout(interval);
+      endInterval();
+    },
+  };
+}

@@ -1,0 +1,116 @@
+import { fstatSync, write } from 'node:fs';
+import { pino } from 'pino';
+import type { Logger } from 'pino';
+import { limits } from './limits.ts';
+
+export interface LogStream {
+  write(line: string): void;
+  /** Resolves when every line is written or lost, at the latest after `logFlushMsMax`. */
+  flush?(): Promise<void>;
+}
+
+/** JSON lines with the level as a word. */
+export function openLogger(level: string, stream: LogStream): Logger {
+  const formatters = { level: (label: string) => ({ level: label }) };
+  return pino({ level, formatters, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
+}
+
+/** Writes a text in whole, or rejects. */
+export type WriteText = (text: string) => Promise<void>;
+
+/**
+ * A log that never stops the service: a line that cannot be written is lost and counted. Lines go to `writeText`, one text at
+ * a time, and at most `logBufferBytesMax` of them wait. After a loss the next text begins with a line that says how many lines are
+ * missing; the loss counts as reported when that text is written.
+ */
+export function openLogSink(writeText: WriteText): Required<LogStream> {
+  let waiting: string[] = [];
+  let waitingBytes = 0;
+  let lost = 0;
+  let writing: Promise<void> | null = null;
+
+  async function writeWaiting(): Promise<void> {
+    let works = true;
+    while (waiting.length > 0 || (lost > 0 && works)) {
+      const lines = waiting;
+      const reported = lost;
+      waiting = [];
+      waitingBytes = 0;
+      try {
+        await writeText(lossReport(reported) + lines.join(''));
+        lost -= reported;
+        works = true;
+      } catch {
+        lost += lines.length;
+        works = false;
+      }
+    }
+    writing = null;
+  }
+
+  return {
+    write(line) {
+      const bytes = Buffer.byteLength(line);
+      if (waitingBytes + bytes > limits.logBufferBytesMax) {
+        lost += 1;
+        return;
+      }
+      waiting.push(line);
+      waitingBytes += bytes;
+      writing ??= writeWaiting();
+    },
+    async flush() {
+      if (writing === null) return;
+      const { promise: deadline, resolve } = Promise.withResolvers<void>();
+      const timer = setTimeout(resolve, limits.logFlushMsMax);
+      await Promise.race([writing, deadline]);
+      clearTimeout(timer);
+    },
+  };
+}
+
+/** The line is made by a logger of its own, so that its form is that of every other line. */
+function lossReport(lost: number): string {
+  if (lost === 0) return '';
+  let report = '';
+  const reporter = openLogger('error', { write: (line) => void (report = line) });
+  reporter.error({ lost_lines: lost }, 'log lines were lost');
+  return report;
+}
+
+const stderrFd = 2;
+
+/**
+ * Writes to standard error without blocking the event loop. Node writes to pipes and sockets without blocking, but to files
+ * and terminals it blocks; those are written on the thread pool. A pipe must not be: a full one would hold a thread of
+ * the pool, and the process could not exit.
+ */
+export function stderrText(): WriteText {
+  const stat = fstatSync(stderrFd);
+  if (!stat.isFIFO() && !stat.isSocket()) return fileText(stderrFd);
+  // Every error also reaches the callback of its write.
+  process.stderr.on('error', () => {});
+  return (text) =>
+    new Promise((resolve, reject) => {
+      process.stderr.write(text, (error) => (error ? reject(error) : resolve()));
+    });
+}
+
+/** A full disk may take a part of a text. The next text then begins on a new line. */
+function fileText(fd: number): WriteText {
+  let isLineOpen = false;
+  return async (text) => {
+    let rest = Buffer.from(isLineOpen ? `\n${text}` : text);
+    while (rest.length > 0) {
+      const bytes = await writeSome(fd, rest);
+      isLineOpen = bytes < rest.length;
+      rest = rest.subarray(bytes);
+    }
+  };
+}
+
+function writeSome(fd: number, bytes: Buffer): Promise<number> {
+  return new Promise((resolve, reject) => {
+    write(fd, bytes, (error, written) => (error ? reject(error) : resolve(written)));
+  });
+}

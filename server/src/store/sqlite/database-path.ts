@@ -1,0 +1,34 @@
+import { existsSync, lstatSync, readlinkSync, realpathSync, statSync } from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import { OperatorError } from '../../errors.ts';
+
+/**
+ * The one path by which a database file is known. SQLite's log and the server's lock go by the path, so a second path to the same
+ * file would have a lock of its own. A link whose file is not there yet leads to where the file will be.
+ */
+export function realDatabasePath(path: string): string {
+  let at = path;
+  for (let links = 0; links < linksMax; links++) {
+    const folder = existsSync(dirname(at)) ? realpathSync(dirname(at)) : dirname(at);
+    const name = join(folder, basename(at));
+    if (lstatSync(name, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return name;
+    at = resolve(folder, readlinkSync(name));
+    if (!existsSync(dirname(at))) {
+      throw new OperatorError(`${path} is a link to ${at}, but there is no folder ${dirname(at)}.`);
+    }
+  }
+  throw new OperatorError(`${path} is a link that leads in a circle, or over too many others.`);
+}
+
+/** As many as Linux follows. */
+const linksMax = 40;
+
+/** A hard link cannot be told from the file itself, so a file that has one is not opened by any of its names. */
+export function refuseSecondName(path: string): void {
+  const stat = statSync(path, { throwIfNoEntry: false });
+  if (!stat?.isFile() || stat.nlink <= 1) return;
+  throw new OperatorError(
+    `${path} has ${stat.nlink} names (hard links). SQLite's log goes by the name, so use by two names would damage the file. ` +
+      'Remove the other names, or work on a copy that was made while no server ran.',
+  );
+}
