@@ -17,6 +17,7 @@ import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeMoverContract } from './mover-contract.ts';
 import { describeOnceContract } from './once-contract.ts';
+import { describeSessionContract } from './session-contract.ts';
 
 export interface StoreUnderTest {
   open(options: StoreOptions): Promise<Store>;
@@ -385,6 +386,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
   });
   describeOnceContract(name, prepare);
   describeMoverContract(name, prepare);
+  describeSessionContract(name, prepare);
 }
 
 function write(teamId: string, ...bodies: TraceInput[]): TraceWrite {

@@ -6,6 +6,7 @@ import { OperatorError, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { openReading } from './connection.ts';
 import { refuseForeignFile } from './migrate.ts';
+import { sessionTables } from './session-directory.ts';
 
 export interface BackupReport {
   file: string;
@@ -35,6 +36,7 @@ export async function backupSqlite(
     removePart(part);
     await copyPages(path, part, onProgress);
     const traces = check(part);
+    removeSessions(part);
     sync(part);
     renameSync(part, file);
     sync(dirname(file));
@@ -79,6 +81,20 @@ function check(part: string): number {
     'select coalesce(sum(last_seq - first_seq + 1), 0) as traces from team_counters',
   );
   return Number(counted.get()?.['traces']);
+}
+
+/**
+ * Whoever has the session secret can forge a session of any API key, and backups are kept in many places. So it leaves the copy, with
+ * its bytes overwritten.
+ */
+function removeSessions(part: string): void {
+  using db = new DatabaseSync(part);
+  db.exec('pragma secure_delete = on');
+  const isThere = db.prepare("select 1 from sqlite_schema where type = 'table' and name = ?");
+  for (const table of sessionTables) {
+    // A file of an older schema has no such table.
+    if (isThere.get(table)) db.exec(`delete from ${table}`);
+  }
 }
 
 function pragma(db: DatabaseSync, name: string): number {

@@ -8,6 +8,7 @@ import { openDirectory } from './directory.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { openMover } from './mover.ts';
 import { openReader } from './reader.ts';
+import { openSessionDirectory } from './session-directory.ts';
 import { holdServerLock } from './server-lock.ts';
 import { translateFaults } from './sqlite-errors.ts';
 import { startWriter } from './writer-client.ts';
@@ -41,6 +42,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const methods = {
       ...translateFaults(openReader(reading)),
       ...translateFaults(openDirectory(db)),
+      ...translateFaults(openSessionDirectory(db)),
       ...translateFaults(openAuditor(path)),
       ...translateFaults(openMover(db, path, (release) => void closers.push(release))),
     };
