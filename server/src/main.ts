@@ -121,7 +121,7 @@ async function acceptEnvKey(
 ): Promise<EnvKey | null> {
   if (key === null) return null;
   const { team } = await store.ensureTeam(defaultTeam, clock());
-  return { hash: hashKey(key), teamId: team.id };
+  return { hash: hashKey(key), teamId: team.id, teamName: team.name };
 }
 
 /** A store without teams gets one, and a key to begin with. */

@@ -3,6 +3,8 @@ import type { Permission } from '../core/api-key.ts';
 import { Failure, errorTable, fail } from '../errors.ts';
 import type { Authenticator, Caller } from './authenticator.ts';
 import type { Limiter } from './limiter.ts';
+import { isFromDashboard } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -12,6 +14,7 @@ declare module 'fastify' {
 
 export interface Gate {
   authenticator: Authenticator;
+  sessions: Sessions;
   /** Counts by address, and only what failed: a valid key never suffers from its neighbours. */
   failedAttempts: Limiter;
   /** Counts by key; null where there is no limit. */
@@ -22,7 +25,7 @@ export interface Gate {
 export function requireKey(gate: Gate, permission: Permission) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     try {
-      const caller = gate.authenticator.authenticate(request.headers.authorization, permission);
+      const caller = identify(gate, request, permission);
       if (!(caller instanceof Promise) && gate.keyRequests === null) {
         // The usual case, on the path of every request: no promise, no turn.
         request.caller = caller;
@@ -36,21 +39,42 @@ export function requireKey(gate: Gate, permission: Permission) {
   };
 }
 
+/** An Authorization header always wins over a session cookie. */
+function identify(
+  { authenticator, sessions }: Gate,
+  { headers }: FastifyRequest,
+  permission: Permission,
+): Caller | Promise<Caller> {
+  const { authorization } = headers;
+  return authorization === undefined && isFromDashboard(headers)
+    ? sessions.authenticate(headers, permission)
+    : authenticator.authenticate(authorization, permission);
+}
+
 async function letIn(
   gate: Gate,
   request: FastifyRequest,
   caller: Caller | Promise<Caller>,
 ): Promise<void> {
+  request.caller = await countFailure(gate, request, caller);
+  const state = await gate.keyRequests?.(request);
+  if (state?.isExceeded) fail('rate_limited', { retryAfterS: state.retryAfterS });
+}
+
+/** Waits for an attempt to authenticate. One that fails with 401 counts as a failed attempt of the address. */
+export async function countFailure<T>(
+  gate: Gate,
+  request: FastifyRequest,
+  attempt: T | Promise<T>,
+): Promise<T> {
   try {
-    request.caller = await caller;
+    return await attempt;
   } catch (error) {
     if (error instanceof Failure && errorTable[error.code].status === 401) {
       await refuseGuessing(gate, request);
     }
     throw error;
   }
-  const state = await gate.keyRequests?.(request);
-  if (state?.isExceeded) fail('rate_limited', { retryAfterS: state.retryAfterS });
 }
 
 async function refuseGuessing(gate: Gate, request: FastifyRequest): Promise<void> {

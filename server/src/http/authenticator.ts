@@ -17,6 +17,7 @@ export interface Caller {
 export interface EnvKey {
   hash: string;
   teamId: string;
+  teamName: string;
 }
 
 export interface Authenticator {
@@ -29,7 +30,7 @@ export function openAuthenticator(
   clock: Clock,
   envKey: EnvKey | null,
 ): Authenticator {
-  const cache = openCallerCache();
+  const cache = openCallerCache<Caller>();
   const noteUse = openUseNotes(directory, clock);
 
   async function lookUp(header: string | undefined): Promise<Caller> {
@@ -63,18 +64,20 @@ export function openAuthenticator(
 
   function admit(caller: Caller, permission: Permission, nowMs: number): Caller {
     if (caller.expiresAtUs !== null && caller.expiresAtUs <= clock()) return fail('key_expired');
-    if (!allows(caller.scope, permission)) {
-      return fail('scope_missing', {
-        say: `This API key has the scope "${caller.scope}"; this request needs "${permission}" or "full".`,
-      });
-    }
+    if (!allows(caller.scope, permission)) return scopeMissing(caller.scope, permission);
     if (caller.keyId !== envKeyId) noteUse(caller.keyId, nowMs);
     return caller;
   }
 }
 
+export function scopeMissing(scope: Scope, permission: Permission): never {
+  return fail('scope_missing', {
+    say: `This API key has the scope "${scope}"; this request needs "${permission}" or "full".`,
+  });
+}
+
 /** What stands in the log for the key of the environment. */
-const envKeyId = 'environment';
+export const envKeyId = 'environment';
 
 function keyOf(header: string | undefined): string {
   if (header === undefined) return fail('key_missing');
@@ -83,17 +86,17 @@ function keyOf(header: string | undefined): string {
 }
 
 /**
- * Callers by their raw header. An entry lives so briefly that a revocation takes effect within a second in every
+ * Callers by what they sent: the raw header, or a session cookie. An entry lives so briefly that a revocation takes effect within a second in every
  * process; a monotonic clock counts it, so that a jump of the wall clock cannot keep a key alive.
  */
-function openCallerCache() {
-  const entries = new Map<string, { caller: Caller; untilMs: number }>();
+export function openCallerCache<C extends Caller>() {
+  const entries = new Map<string, { caller: C; untilMs: number }>();
   return {
-    get(header: string | undefined, nowMs: number): Caller | null {
+    get(header: string | undefined, nowMs: number): C | null {
       const entry = header === undefined ? undefined : entries.get(header);
       return entry && entry.untilMs > nowMs ? entry.caller : null;
     },
-    set(header: string | undefined, caller: Caller, nowMs: number): void {
+    set(header: string | undefined, caller: C, nowMs: number): void {
       if (header === undefined) return;
       if (entries.size >= limits.keyCacheEntriesMax) entries.clear();
       entries.set(header, { caller, untilMs: nowMs + limits.keyCacheTtlMs });
@@ -102,7 +105,7 @@ function openCallerCache() {
 }
 
 /** Notes the use of a key at most once a minute. */
-function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>, clock: Clock) {
+export function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>, clock: Clock) {
   const notedMs = new Map<string, number>();
   return (keyId: string, nowMs: number): void => {
     const last = notedMs.get(keyId);
