@@ -18,7 +18,7 @@ export function App() {
       return <SignIn isChecking reason={null} tried={state.tried} />;
     case 'asking':
       return <LinkQuestion current={state.current} link={state.link} />;
-    case 'told':
+    case 'notice':
       return <LinkNotice current={state.current} reason={state.reason} />;
     case 'in':
       return (

@@ -172,7 +172,7 @@ test(
 );
 
 test(
-  'a sign-out that the server did not hear of is told',
+  'a sign-out that did not reach the server says so',
   inBrowser(async ({ page, key, service, open }) => {
     await recordOne(service, key);
     await open();
@@ -188,7 +188,7 @@ test(
 );
 
 test(
-  'a server that cannot tell who is signed in is told from one that says nobody is',
+  'a reload while the server cannot be reached offers to try again, and does not look signed out',
   inBrowser(async ({ page, home, key, service, open }) => {
     await recordOne(service, key);
     await open();

@@ -15,7 +15,7 @@ export interface SignedIn {
 
 export type CurrentSession =
   | { current: SignedIn; refusal: null }
-  /** Nobody is signed in in this browser, and why. */
+  /** This browser is not signed in, and why. */
   | { current: null; refusal: TraceTallyError };
 
 export async function readSession(): Promise<CurrentSession> {

@@ -11,7 +11,7 @@ const dashboardHeader = 'x-tracetally-dashboard';
 /** Before the page knows the team of its session. */
 export const anyTeam = 'any';
 
-/** The header for requests that are about this team: if somebody else signed in meanwhile, the server refuses them. */
+/** The header for requests about this team. After a sign-in to another team, the server refuses them. */
 export function dashboardHeaders(teamId: string): Record<string, string> {
   return { [dashboardHeader]: teamId };
 }

@@ -11,16 +11,16 @@ import { isCode, linkOfFragment } from './sign-in-link.ts';
 import type { SignInLink } from './sign-in-link.ts';
 
 export type GateState =
-  /** The server is asked who is signed in. */
+  /** Waiting for the server to say who is signed in. */
   | { kind: 'opening' }
-  /** The server could not tell. */
+  /** The server could not say. */
   | { kind: 'failed'; reason: FailureWords }
   | { kind: 'out'; reason: FailureWords | null; tried: string }
   | { kind: 'checking'; tried: string }
-  /** A sign-in link was opened while somebody is signed in. */
+  /** A sign-in link was opened in a browser that is signed in. */
   | { kind: 'asking'; current: SignedIn; link: { code: string; team: Team } }
-  /** The same, but the link is of no use. */
-  | { kind: 'told'; current: SignedIn; reason: FailureWords }
+  /** The same, but the link is not valid. */
+  | { kind: 'notice'; current: SignedIn; reason: FailureWords }
   | { kind: 'in'; session: Session };
 
 const notAKey: FailureWords = {
@@ -59,14 +59,14 @@ class Gate {
     else this.#follow(link);
   }
 
-  /** Shows the dashboard if this browser is signed in, to whichever team. */
+  /** Shows the dashboard if this browser is signed in. */
   resume(reasonIfOut: FailureWords | null = null): void {
     this.#show({ kind: 'opening' });
     this.#afterwards(
       async () => {
         const { current, refusal } = await readSession();
         if (current !== null) return this.#enter(current);
-        // That nobody has signed in yet is no failure.
+        // Not being signed in yet is not a failure.
         return out(isSignedOut(refusal) ? reasonIfOut : failureWords(refusal));
       },
       (reason) => ({ kind: 'failed', reason }),
@@ -111,7 +111,7 @@ class Gate {
     return link;
   }
 
-  /** A link never replaces a session without a question: it may be somebody else's, for their own team. */
+  /** A link never replaces a session without asking: it may lead to the team of an attacker. */
   #follow(link: SignInLink): void {
     const tried = link.kind === 'code' ? link.code : '';
     this.#show({ kind: 'opening' });
@@ -119,7 +119,7 @@ class Gate {
       async () => {
         const { current } = await readSession();
         if (link.kind === 'key') {
-          return current === null ? out(keyInLink) : { kind: 'told', current, reason: keyInLink };
+          return current === null ? out(keyInLink) : { kind: 'notice', current, reason: keyInLink };
         }
         if (current === null) return this.#enter(await startSession({ code: link.code }));
         return askAbout(link.code, current);
@@ -137,7 +137,7 @@ class Gate {
     return { kind: 'in', session };
   }
 
-  /** Without a session there may be a newer one: somebody signed in again in another tab. */
+  /** A session that is gone may have been replaced by a sign-in in another tab. */
   #refused(error: unknown): void {
     const reason = failureWords(error);
     if (isSignedOut(error)) this.resume(reason);
@@ -168,7 +168,7 @@ async function askAbout(code: string, current: SignedIn): Promise<GateState> {
     const { team } = await previewCode(code);
     return { kind: 'asking', current, link: { code, team } };
   } catch (error) {
-    return { kind: 'told', current, reason: failureWords(error) };
+    return { kind: 'notice', current, reason: failureWords(error) };
   }
 }
 

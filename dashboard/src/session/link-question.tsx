@@ -9,7 +9,7 @@ interface LinkQuestionProps {
   link: { code: string; team: Team };
 }
 
-/** Asks before a link replaces the session: it may be somebody else's. The careful answer has the focus. */
+/** Asks before a link replaces the session. The safe answer has the focus. */
 export function LinkQuestion({ current, link }: LinkQuestionProps) {
   const isSame = link.team.id === current.team.id;
   return (
@@ -38,7 +38,7 @@ export function LinkQuestion({ current, link }: LinkQuestionProps) {
   );
 }
 
-/** The link is of no use, and the session stays as it was. */
+/** The link is not valid, and the session stays as it was. */
 export function LinkNotice({ current, reason }: { current: SignedIn; reason: FailureWords }) {
   return (
     <SignInCard title="Sign-in link">

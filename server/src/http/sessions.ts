@@ -24,7 +24,7 @@ export const dashboardHeader = 'x-tracetally-dashboard';
 
 const anyTeam = 'any';
 
-/** Somebody who signed in to the dashboard. May read, whatever the scope of the API key. */
+/** A user who signed in to the dashboard. May only read, whatever the scope of the API key. */
 export interface SessionCaller extends Caller {
   teamName: string;
   endsAtUs: number;

@@ -131,7 +131,7 @@ test('a backup holds neither the session secret nor any sign-in code, and the da
   const file = join(dirname(tool.path), 'copy.db');
   const nowUs = Date.now() * 1000;
   const { secret, codes } = await withTool(tool.path, async (store) => {
-    const made = Array.from({ length: 3 }, () => makeSignInCode('key_of_somebody', nowUs).record);
+    const made = Array.from({ length: 3 }, () => makeSignInCode('key_id', nowUs).record);
     for (const code of made) await store.addSignInCode(code, nowUs);
     return { secret: await store.sessionSecret(), codes: made };
   });

@@ -174,7 +174,7 @@ describe('signing in', () => {
     });
   });
 
-  test('a page that asks whether somebody is signed in uses up no attempts', async () => {
+  test('asking for the session without being signed in uses up no attempts', async () => {
     await withService({}, async (other) => {
       for (let i = 0; i <= limits.authFailuresPerMinuteMax; i++) {
         const headers = { 'x-tracetally-dashboard': 'any' };

@@ -58,7 +58,7 @@ export const session: Route = (app, deps) => {
   );
 
   app.get('/session', { schema: { hide: true } }, async (request, reply) => {
-    // No guess is counted: the page asks at every load, also when nobody is signed in.
+    // Not counted as a failed attempt: the page asks at every load, signed in or not.
     if (!isFromDashboard(request.headers)) {
       return fail('not_signed_in', { say: `Send the header "${dashboardHeader}: any".` });
     }

@@ -84,8 +84,8 @@ function check(part: string): number {
 }
 
 /**
- * Whoever has the session secret can forge a session of any API key, and backups are kept in many places. So it leaves the copy, with
- * its bytes overwritten.
+ * The session secret is enough to forge a session of any API key, and backups are kept in many places. So the copy does not keep it:
+ * its bytes are overwritten.
  */
 function removeSessions(part: string): void {
   using db = new DatabaseSync(part);
