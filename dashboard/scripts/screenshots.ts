@@ -50,9 +50,7 @@ const scenes: readonly Scene[] = [
     team: 'empty',
     viewport: wide,
     act: async (page) => {
-      // After a reload the snippets hold no key, as no picture should.
-      await page.reload();
-      await page.getByText('tt_YOUR_KEY').first().waitFor();
+      await page.getByText('Waiting for the first trace').waitFor();
     },
   },
   { name: 'mobile', team: 'demo', viewport: narrow, act: charts },
@@ -95,14 +93,15 @@ try {
   execFileSync(process.execPath, [join(import.meta.dirname, '..', 'build.ts'), '--if-stale']);
   mkdirSync(folder, { recursive: true });
   await runCli(['demo', '--count', '48000', '--team', 'demo', '--days', '30', ...database]);
-  const keys = { demo: await newKey('demo'), empty: await newKey('empty') };
+  const demoKey = await newKey('demo');
+  await newKey('empty');
   const server = await spawnServer(database);
   try {
-    await record(server.url, keys.demo);
+    await record(server.url, demoKey);
     const found = await findBrowser();
     if ('missing' in found) throw new Error(found.missing);
     try {
-      await takeAll(found.browser, server.url, keys);
+      await takeAll(found.browser, server.url);
     } finally {
       await found.browser.close();
     }
@@ -113,16 +112,12 @@ try {
   rmSync(store, { recursive: true, force: true });
 }
 
-async function takeAll(
-  browser: Browser,
-  url: string,
-  keys: Record<Scene['team'], string>,
-): Promise<void> {
+async function takeAll(browser: Browser, url: string): Promise<void> {
   for (const colorScheme of ['light', 'dark'] as const) {
     for (const { name, team, viewport, act } of scenes) {
       const context = await browser.newContext({ viewport, colorScheme, reducedMotion: 'reduce' });
       const page = await context.newPage();
-      await page.goto(`${url}/#key=${keys[team]}`);
+      await page.goto(await newLink(team, url));
       await page.getByRole('main').getByRole('heading', { level: 1 }).waitFor();
       await act(page);
       const path = join(folder, `dashboard-${name}-${colorScheme}.png`);
@@ -134,16 +129,18 @@ async function takeAll(
 }
 
 async function newKey(team: string): Promise<string> {
-  const { stdout, stderr } = await runCli([
-    'keys',
-    'create',
-    '--team',
-    team,
-    '--json',
-    ...database,
-  ]);
+  return (await runJson<{ key: string }>('keys', 'create', '--team', team)).key;
+}
+
+/** Each link works once. */
+async function newLink(team: string, url: string): Promise<string> {
+  return (await runJson<{ link: string }>('sign-in', '--team', team, '--url', url)).link;
+}
+
+async function runJson<T>(...args: string[]): Promise<T> {
+  const { stdout, stderr } = await runCli([...args, '--json', ...database]);
   if (stdout === '') throw new Error(stderr);
-  return (JSON.parse(stdout) as { key: string }).key;
+  return JSON.parse(stdout) as T;
 }
 
 async function record(url: string, key: string): Promise<void> {

@@ -31,7 +31,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   test(
     `axe finds nothing serious in any view, in the ${colorScheme} theme`,
     inBrowser(
-      async ({ page, home, service, key, open, go }) => {
+      async ({ page, home, service, key, link, open, go }) => {
         const isClear = async (): Promise<void> =>
           assert.deepEqual(await stumblingBlocks(page, rules[colorScheme]), []);
         await page.goto(home);
@@ -73,6 +73,10 @@ for (const colorScheme of ['light', 'dark'] as const) {
         await isClear();
         await go('#/traces/nonsense');
         await page.getByText('No such trace').waitFor();
+        await isClear();
+
+        await go((await link()).replace(home, ''));
+        await page.getByRole('heading', { name: 'Sign in again?' }).waitFor();
         await isClear();
       },
       { colorScheme, reducedMotion: 'reduce' },

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { recordOne } from './support/seed.ts';
-import { openStage } from './support/stage.ts';
+import { openStage, signInLink } from './support/stage.ts';
 
 const { inBrowser } = openStage({ flags: { 'base-path': '/v1' } });
 
 test(
   'under a base path everything works, and nothing is asked for outside of it',
-  inBrowser(async ({ page, home, service, key, watch }) => {
+  inBrowser(async ({ page, home, service, key, keyId, watch }) => {
     assert.ok(home.endsWith('/v1/'));
-    // Without the slash, and with the key in the fragment, which a redirect keeps.
-    await page.goto(`${service.url}#key=${key}`);
+    // Without the slash, and with the code in the fragment, which a redirect keeps.
+    await page.goto((await signInLink(service, keyId)).replace('/#', '#'));
     await page.getByText('Waiting for the first trace').waitFor();
     assert.equal(page.url(), `${home}#/`);
     const command = await page.getByLabel('curl command', { exact: true }).innerText();

@@ -4,7 +4,7 @@ import type { Page, Route } from 'playwright-core';
 import { startTestService, temporaryFolder } from '../../server/test/support/service.ts';
 import type { TestService } from '../../server/test/support/service.ts';
 import { plainTraces, record, recordOne } from './support/seed.ts';
-import { openStage } from './support/stage.ts';
+import { openStage, signInLink } from './support/stage.ts';
 import type { Visit } from './support/stage.ts';
 import { eventually } from './support/wait.ts';
 
@@ -43,9 +43,9 @@ test(
   'a server that stops is told, what is known stays, and the page recovers by itself',
   inBrowser(async ({ page, origins }) => {
     origins.push(new URL(fragile.url).origin);
-    const { key } = await fragile.keyFor();
+    const { key, keyId } = await fragile.keyFor();
     await record(fragile, key, plainTraces(3));
-    await page.goto(`${fragile.url}/#key=${key}`);
+    await page.goto(await signInLink(fragile, keyId));
     await page.getByRole('table', { name: /^Models/ }).waitFor();
     await bringDown();
     const notice = page.getByRole('status').filter({ hasText: 'The server cannot be reached' });
@@ -66,9 +66,9 @@ test(
   'while the server is away, other views say so and offer to try again, which works once it is back',
   inBrowser(async ({ page, origins }) => {
     origins.push(new URL(fragile.url).origin);
-    const { key } = await fragile.keyFor();
+    const { key, keyId } = await fragile.keyFor();
     const trace = await recordOne(fragile, key, { input: 'still there' });
-    await page.goto(`${fragile.url}/#key=${key}`);
+    await page.goto(await signInLink(fragile, keyId));
     await page.getByRole('table', { name: /^Models/ }).waitFor();
     await bringDown();
     for (const fragment of ['#/traces', `#/traces/${trace.id}`]) {
@@ -96,12 +96,13 @@ test(
   inBrowser(async ({ page, home, key, service }) => {
     await recordOne(service, key);
     await page.goto(home);
-    await page.route('**/analytics/**', (route) => route.abort());
+    await page.getByLabel('API key').waitFor();
+    await page.route('**/session', (route) => route.abort());
     await page.getByLabel('API key').fill(key);
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByText('The server cannot be reached').waitFor();
     assert.equal(await page.getByLabel('API key').inputValue(), key, 'it need not be typed again');
-    await page.unroute('**/analytics/**');
+    await page.unroute('**/session');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   }),
@@ -205,7 +206,8 @@ test(
   inBrowser(async ({ page, home }) => {
     await page.goto(home);
     const sign = page.getByRole('button', { name: 'Sign in' });
-    await page.route('**/analytics/overview', (route) =>
+    await sign.waitFor();
+    await page.route('**/session', (route) =>
       route.fulfill({
         ...problem(429, 'too_many_failed_attempts'),
         headers: { 'retry-after': '17' },
@@ -213,7 +215,7 @@ test(
     );
     await page.getByLabel('API key').fill('tt_wrong');
     await sign.click();
-    await page.getByText('Too many tries with a wrong key').waitFor();
+    await page.getByText('Too many tries with a wrong key or code').waitFor();
     await eventually(async () =>
       assert.match(await page.getByRole('alert').innerText(), /Wait 1[67] s/),
     );

@@ -149,8 +149,11 @@ test(
       '%3Csvg%3E',
     ]) {
       await page.goto('about:blank');
-      await page.goto(`${home}#key=${text}`);
-      await page.getByRole('alert').filter({ hasText: /key/ }).waitFor();
+      await page.goto(`${home}#code=${text}`);
+      await page
+        .getByRole('alert')
+        .filter({ hasText: /sign-in|key/ })
+        .waitFor();
       await isUntouched(page);
     }
   }),

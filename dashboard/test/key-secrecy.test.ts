@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Page } from 'playwright-core';
 import { recordOne } from './support/seed.ts';
-import { openStage } from './support/stage.ts';
+import { openStage, signInLink } from './support/stage.ts';
 import { openWire } from './support/wire.ts';
 
 const { inBrowser } = openStage();
@@ -14,56 +14,78 @@ async function historyOf(page: Page): Promise<string[]> {
   return entries.map(({ url }) => url);
 }
 
+function codeOf(link: string): string {
+  return link.replace(/.*#code=/, '');
+}
+
 test(
-  'a sign-in link loses its key from the address and the history before the server is even asked',
-  inBrowser(async ({ page, home, key, service }) => {
+  'a sign-in link loses its code from the address and the history before the server is even asked, and works once',
+  inBrowser(async ({ page, context, home, key, service, link }) => {
     await recordOne(service, key);
     let letThrough = (): void => {};
     const held = new Promise<void>((resolve) => (letThrough = resolve));
-    await page.route('**/analytics/overview', async (route) => {
+    await page.route('**/session', async (route) => {
       await held;
       await route.continue();
     });
-    await page.goto(`${home}#key=${key}`);
-    await page.getByText('Signing in…').waitFor();
+    const opened = await link();
+    await page.goto(opened);
+    await page.getByText('Loading…').waitFor();
     assert.equal(page.url(), `${home}#/`);
     letThrough();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const seen = await historyOf(page);
     assert.ok(seen.includes(`${home}#/`), seen.join());
     assert.deepEqual(
-      seen.filter((url) => url.includes(key)),
+      seen.filter((url) => url.includes(codeOf(opened)) || url.includes(key)),
       [],
     );
     await page.goBack();
     assert.equal(page.url(), 'about:blank');
     await page.unrouteAll({ behavior: 'ignoreErrors' });
+
+    // What the browser wrote to its disk is worth nothing.
+    await context.clearCookies();
+    await page.goto(opened);
+    await page.getByRole('alert').getByText('no longer valid').waitFor();
+    assert.equal(page.url(), `${home}#/`);
+    assert.deepEqual(await context.cookies(), []);
   }),
 );
 
 test(
-  'a sign-in link that is opened in a page already open leaves no key in its history either',
-  inBrowser(async ({ page, home, key, service, open }) => {
-    await recordOne(service, key, { model: 'of-the-first-team' });
-    await open('#/traces');
+  'a link with a key signs in no more: the key leaves the address and the history, and the page says why',
+  inBrowser(async ({ page, context, home, key, service, open, watch }) => {
+    await recordOne(service, key, { model: 'of-the-team' });
+    await page.goto(`${home}#key=${key}`);
+    await page.getByRole('alert').getByText('Links with a key no longer sign in').waitFor();
+    assert.equal(page.url(), `${home}#/`);
+    assert.deepEqual(await context.cookies(), []);
+    assert.deepEqual(watch.apiCalls(home), []);
+    assert.equal(await page.getByLabel('API key').inputValue(), '');
+
+    await open();
     const other = await service.keyFor();
-    await recordOne(service, other.key, { model: 'of-the-second-team' });
     await page.evaluate((next) => (location.hash = `key=${next}`), other.key);
-    await page.getByText('of-the-second-team').first().waitFor();
-    assert.doesNotMatch(await page.content(), /of-the-first-team/);
+    await page.getByRole('alert').getByText('Links with a key no longer sign in').waitFor();
+    await page.getByRole('button', { name: 'Stay signed in' }).click();
+    await page.getByText('of-the-team').first().waitFor();
     const urls = [...(await historyOf(page)), page.url()].join('\n');
     assert.ok(!urls.includes(other.key) && !urls.includes(key), urls);
-    assert.equal(page.url(), `${home}#/`);
   }),
 );
 
 test(
-  'the key is kept in the session storage of the tab and nowhere else',
-  inBrowser(async ({ page, context, key, service, open }) => {
+  'the page keeps no key and no code, and no script of it can read the session',
+  inBrowser(async ({ page, context, key, service, open, home }) => {
     await recordOne(service, key);
-    await open();
+    await page.goto(home);
+    await page.getByLabel('API key').fill(key);
+    await page.getByRole('button', { name: 'Sign in' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await open('#/traces');
     const kept = await page.evaluate(async () => ({
-      session: Object.values(sessionStorage) as string[],
+      session: Object.entries(sessionStorage),
       local: Object.entries(localStorage),
       cookies: document.cookie,
       databases: await indexedDB.databases(),
@@ -73,7 +95,7 @@ test(
       state: JSON.stringify(history.state),
     }));
     assert.deepEqual(kept, {
-      session: [key],
+      session: [],
       local: [],
       cookies: '',
       databases: [],
@@ -82,20 +104,25 @@ test(
       window: '',
       state: 'null',
     });
-    const { cookies, origins } = await context.storageState();
-    assert.deepEqual({ cookies, origins }, { cookies: [], origins: [] });
+    const [cookie, ...more] = await context.cookies();
+    assert.equal(more.length, 0);
+    assert.deepEqual([cookie?.httpOnly, cookie?.sameSite], [true, 'Strict']);
+    const lifeS = (cookie?.expires ?? 0) - Date.now() / 1000;
+    assert.ok(lifeS > 12 * 3600 - 60 && lifeS <= 12 * 3600, `${lifeS} s`);
+    assert.ok(!cookie?.value.includes(key));
     assert.ok(!(await page.content()).includes(key), 'nor in the document');
   }),
 );
 
 test(
-  'on the line the key is in the Authorization header and in nothing else',
-  inBrowser(async ({ t, page, key, service, origins }) => {
+  'on the line no key is sent, the code once and the session only to the API',
+  inBrowser(async ({ t, page, key, keyId, service, origins }) => {
     const trace = await recordOne(service, key);
     const wire = await openWire(service.url);
     t.after(() => wire.close());
     origins.push(wire.url);
-    await page.goto(`${wire.url}/#key=${key}`);
+    const link = await signInLink(service, keyId);
+    await page.goto(link.replace(service.url, wire.url));
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page
       .getByRole('img', { name: /^Calls/ })
@@ -109,15 +136,12 @@ test(
     await page.getByRole('heading', { name: 'Input' }).waitFor();
 
     const requests = wire.sent();
-    const header = new RegExp(`^authorization: Bearer ${key}\\r$`, 'gim');
-    assert.ok((requests.match(header)?.length ?? 0) >= 6, 'it is sent as a header');
-    assert.ok(!requests.replace(header, '').includes(key), 'and nowhere else');
+    assert.ok(!requests.includes(key));
+    assert.doesNotMatch(requests, /^authorization:/im);
+    assert.equal(requests.split(codeOf(link)).length - 1, 1, 'the code is sent once');
     assert.doesNotMatch(requests, /^referer:/im);
-    assert.doesNotMatch(requests, /^(?!GET )[A-Z]+ \/\S* HTTP/m, 'the page only reads');
-    // The files of the page need no key.
-    assert.doesNotMatch(
-      requests,
-      /^GET \/(assets\/\S*)? HTTP\/1\.1\r\n(?:[^\r]+\r\n)*authorization/im,
-    );
+    const writes = requests.match(/^(?!GET )[A-Z]+ \/\S* HTTP/gm);
+    assert.deepEqual(writes, ['POST /session HTTP'], 'otherwise the page only reads');
+    assert.ok((requests.match(/^x-tracetally-dashboard: /gim)?.length ?? 0) >= 8);
   }),
 );

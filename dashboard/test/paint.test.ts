@@ -6,7 +6,7 @@ import type { TestService } from '../../server/test/support/service.ts';
 import { makeDemoData } from './support/demo.ts';
 import type { DemoData } from './support/demo.ts';
 import { exactNumber } from './support/numbers.ts';
-import { openStage } from './support/stage.ts';
+import { openStage, signInLink } from './support/stage.ts';
 import type { Visit } from './support/stage.ts';
 
 const { inBrowser } = openStage();
@@ -75,9 +75,9 @@ function say({ t }: Visit, name: string, arrivals: Arrivals): void {
 /** The page's own address is that of the large store. */
 async function openDemo({ page, origins }: Visit): Promise<string> {
   origins.push(new URL(service.url).origin);
-  const { key } = await service.keyFor(demo.team, { scope: 'read' });
+  const { keyId } = await service.keyFor(demo.team, { scope: 'read' });
   await noteArrivals(page);
-  await page.goto(`${service.url}/#key=${key}`);
+  await page.goto(await signInLink(service, keyId));
   return `${service.url}/`;
 }
 

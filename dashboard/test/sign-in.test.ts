@@ -55,7 +55,7 @@ test(
       await signIn(page, tried);
       await page.getByRole('alert').getByText(words).waitFor();
       assert.equal(await keyField(page).getAttribute('aria-invalid'), 'true');
-      assert.deepEqual(await storedValues(page), []);
+      assert.deepEqual(await page.context().cookies(), []);
     }
     await signIn(page, key);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
@@ -72,6 +72,8 @@ test(
     await signIn(page, 'ключ от квартиры');
     await sees(page, 'This cannot be a key');
     assert.deepEqual(watch.apiCalls(home), []);
+    const posts = watch.requests.filter((request) => request.method() !== 'GET');
+    assert.equal(posts.length, 0);
   }),
 );
 
@@ -104,7 +106,6 @@ test(
       assert.ok(await page.getByRole('alert').getByText('This key was revoked').isVisible());
     }, 6_000);
     assert.equal(await page.getByRole('table').count(), 0, 'what was shown is gone');
-    assert.deepEqual(await storedValues(page), []);
     const asked = watch.requests.length;
     await page.clock.runFor(60_000);
     await page.waitForTimeout(100);
@@ -115,20 +116,24 @@ test(
 );
 
 test(
-  'a reload stays signed in, another tab has to sign in itself',
+  'a reload, another tab and a Ctrl-click are signed in',
   inBrowser(async ({ page, context, home, key, service, open }) => {
-    await recordOne(service, key);
+    await recordOne(service, key, { model: 'clicked', input: 'the question' });
     await open();
     await page.reload();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     const tab = await context.newPage();
     await tab.goto(home);
-    await keyField(tab).waitFor();
+    await tab.getByRole('heading', { name: 'Overview' }).waitFor();
+    await tab.getByRole('link', { name: 'Traces', exact: true }).click();
+    const opened = context.waitForEvent('page');
+    await tab.getByRole('link', { name: /clicked/ }).click({ modifiers: ['Control'] });
+    await (await opened).getByText('the question').waitFor();
   }),
 );
 
 test(
-  'signing out forgets the key and what was shown, and neither reload nor back brings it back',
+  'signing out ends the session and hides what was shown, and neither reload nor back brings it back',
   inBrowser(async ({ page, key, service, open, watch, home }) => {
     await recordOne(service, key, { model: 'secret-model' });
     await page.clock.install();
@@ -137,7 +142,7 @@ test(
     await page.getByRole('button', { name: 'Sign out' }).click();
     await keyField(page).waitFor();
     assert.equal(await keyField(page).inputValue(), '');
-    assert.deepEqual(await storedValues(page), []);
+    assert.deepEqual(await page.context().cookies(), []);
     assert.doesNotMatch(await page.content(), /secret-model/);
     const asked = watch.requests.length;
     await page.clock.runFor(60_000);
@@ -151,6 +156,49 @@ test(
   }),
 );
 
-function storedValues(page: Page): Promise<string[]> {
-  return page.evaluate(() => Object.values(sessionStorage) as string[]);
-}
+test(
+  'a typed sign-in code, or a whole link pasted into the field, signs in',
+  inBrowser(async ({ page, home, key, service, link, team }) => {
+    await recordOne(service, key);
+    for (const secret of [await link(), (await link()).replace(/.*#code=/, '')]) {
+      await page.goto(home);
+      await signIn(page, secret);
+      await page.getByRole('heading', { name: 'Overview' }).waitFor();
+      await page.getByRole('banner').getByText(team).waitFor();
+      await page.getByRole('button', { name: 'Sign out' }).click();
+      await keyField(page).waitFor();
+    }
+  }),
+);
+
+test(
+  'a sign-out that did not reach the server says so',
+  inBrowser(async ({ page, key, service, open }) => {
+    await recordOne(service, key);
+    await open();
+    await page.route('**/session', (route) => route.abort());
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await page.getByRole('alert').getByText('did not confirm the sign-out').waitFor();
+    await page.unroute('**/session');
+    await page.reload();
+    await page.getByRole('button', { name: 'Sign out' }).click();
+    await keyField(page).waitFor();
+    assert.equal(await page.getByText('did not confirm').count(), 0);
+  }),
+);
+
+test(
+  'a reload while the server cannot be reached offers to try again, and does not look signed out',
+  inBrowser(async ({ page, home, key, service, open }) => {
+    await recordOne(service, key);
+    await open();
+    await page.route('**/session', (route) => route.abort());
+    await page.reload();
+    await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+    assert.equal(await keyField(page).count(), 0);
+    await page.unroute('**/session');
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    assert.equal(page.url(), `${home}#/`);
+  }),
+);

@@ -62,7 +62,7 @@ test(
       assert.ok((await lightness(page)) < 60, 'from the first moment on');
       const tab = await context.newPage();
       await tab.goto(home);
-      await tab.getByLabel('API key').waitFor();
+      await tab.getByRole('heading', { name: 'Overview' }).waitFor();
       assert.ok((await lightness(tab)) < 60);
       await tab.getByRole('button', { name: 'Switch to light theme' }).click();
       await isLight(tab);

@@ -146,6 +146,20 @@ export function parseDatabaseFlag(flag: string, text: string): Database {
   throw new OperatorError(`${flag} is not valid: expected ${expected}.`);
 }
 
+/** Where a server with these settings is reached. */
+export function readServerUrl(flags: Flags, env: Env = process.env): string {
+  const { need } = openSettings(flags, env);
+  const [host, port] = [need(settings.host), need(settings.port)];
+  if (port === 0) throw new OperatorError('A server on port 0 picks one itself: give --url.');
+  return serverUrl({ host, port, basePath: need(settings.basePath) });
+}
+
+/** An address that a person can open: a server that listens everywhere is reached at the loopback. */
+export function serverUrl({ host, port, basePath }: Pick<Config, 'host' | 'port' | 'basePath'>) {
+  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}${basePath}`;
+}
+
 export function readConfig(flags: Flags, env: Env = process.env): Config {
   const { read, need } = openSettings(flags, env);
   return Object.freeze({

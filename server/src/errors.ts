@@ -44,6 +44,21 @@ const table = {
     title: 'API key revoked',
     say: 'This API key was revoked.',
   },
+  not_signed_in: {
+    status: 401,
+    title: 'Not signed in',
+    say: 'There is no session, or it has ended. Sign in again.',
+  },
+  sign_in_code_invalid: {
+    status: 401,
+    title: 'Sign-in code invalid',
+    say: 'This sign-in code is unknown, was used before or has expired.',
+  },
+  cross_site_request: {
+    status: 403,
+    title: 'Cross-site request',
+    say: 'Only pages of this server may do this.',
+  },
   scope_missing: {
     status: 403,
     title: 'Scope missing',

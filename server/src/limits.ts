@@ -136,4 +136,7 @@ export const limits = Object.freeze({
   envKeyCharsMin: 20,
   envKeyCharsMax: 200,
   authFailuresPerMinuteMax: 30,
+  signInCodeLifeMs: 10 * 60_000,
+  signInBodyBytesMax: 4 * 1024,
+  sessionLifeMs: 12 * 3_600_000,
 });

@@ -1,6 +1,7 @@
 import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
+import { serverUrl } from './config.ts';
 import type { Config } from './config.ts';
 import { hashKey } from './core/api-key.ts';
 import { openClock } from './core/clock.ts';
@@ -16,6 +17,7 @@ import { limits } from './limits.ts';
 import { openLogSink, openLogger, stderrText } from './log.ts';
 import type { LogStream } from './log.ts';
 import { makeKey } from './store/new-key.ts';
+import { makeSignInCode } from './store/new-sign-in-code.ts';
 import { openStore } from './store/open-store.ts';
 import type { Store } from './store/store.ts';
 import { version } from './version.ts';
@@ -27,11 +29,17 @@ const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.met
 export interface Service {
   /** Where it listens, base path included. */
   url: string;
-  /** A key that was just made for a store without teams. It is told here once and nowhere else. */
-  firstKey: string | null;
+  /** Just made for a store without teams; null for any other. It is told here once and nowhere else. */
+  first: FirstAccess | null;
   logger: FastifyBaseLogger;
   /** With notice, /readyz fails for a moment while everything still works, so that load balancers can turn away. */
   stop(options: { notice: boolean }): Promise<void>;
+}
+
+export interface FirstAccess {
+  key: string;
+  /** Signs in to the dashboard once. */
+  signInCode: string;
 }
 
 /** Everything that runs, in the order in which it starts; `stop` is the reverse. */
@@ -75,15 +83,15 @@ export async function startService(
       isStopping: () => isStopping,
     });
     await app.listen({ host: config.host, port: config.port }).catch(explainListen(config));
-    const url = `${baseUrl(config.host, (app.server.address() as AddressInfo).port)}${config.basePath}`;
+    const url = serverUrl({ ...config, port: (app.server.address() as AddressInfo).port });
     logger.info(`version ${version} listens on ${url}`);
     // Only now, when nothing can fail any more: a key that was made but never shown would be lost.
-    const firstKey = await makeFirstKey(store, clock);
+    const first = await makeFirstAccess(store, clock);
 
     const running = app;
     return {
       url,
-      firstKey,
+      first,
       logger,
       async stop({ notice }) {
         isStopping = true;
@@ -123,23 +131,19 @@ async function acceptEnvKey(
 ): Promise<EnvKey | null> {
   if (key === null) return null;
   const { team } = await store.ensureTeam(defaultTeam, clock());
-  return { hash: hashKey(key), teamId: team.id };
+  return { hash: hashKey(key), teamId: team.id, teamName: team.name };
 }
 
 /** A store without teams gets one, and a key to begin with. */
-async function makeFirstKey(store: Store, clock: Clock): Promise<string | null> {
+async function makeFirstAccess(store: Store, clock: Clock): Promise<FirstAccess | null> {
   const nowUs = clock();
   if ((await store.teams(nowUs)).length > 0) return null;
   const { team } = await store.ensureTeam(defaultTeam, nowUs);
   const { key, record } = makeKey({ name: 'first key', scope: 'full', nowUs, expiresAtUs: null });
   await store.createKey(team.id, record);
-  return key;
-}
-
-/** An address that a person can open: a server that listens everywhere is reached at the loopback. */
-function baseUrl(host: string, port: number): string {
-  const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+  const { code, record: codeRecord } = makeSignInCode(record.id, nowUs);
+  await store.addSignInCode(codeRecord, nowUs);
+  return { key, signInCode: code };
 }
 
 function explainListen({ host, port }: Config): (error: NodeJS.ErrnoException) => never {

@@ -10,6 +10,11 @@ export interface FailureWords {
 
 const knownCodes: Readonly<Record<string, readonly [title: string, detail: string]>> = {
   key_missing: ['No key was sent', 'Sign in with an API key.'],
+  not_signed_in: ['You are signed out', 'The session has ended, or you signed out in another tab.'],
+  sign_in_code_invalid: [
+    'This sign-in link or code is no longer valid',
+    'Each works once, for a few minutes. Get a new one: tracetally sign-in.',
+  ],
   key_unknown: ['This key is not known here', 'Check that it was copied whole.'],
   key_revoked: ['This key was revoked', 'Sign in with another one.'],
   key_expired: ['This key has expired', 'Sign in with a newer one.'],
@@ -19,7 +24,7 @@ const knownCodes: Readonly<Record<string, readonly [title: string, detail: strin
   ],
   trace_not_found: [
     'No such trace',
-    'It does not exist, or it belongs to another team than this key.',
+    'It does not exist, or it belongs to another team than yours.',
   ],
   trace_damaged: [
     'This trace is damaged',
@@ -40,7 +45,11 @@ export function failureWords(error: unknown): FailureWords {
   }
   const { code, requestId } = error;
   if (code === 'too_many_failed_attempts') {
-    return { title: 'Too many tries with a wrong key', detail: waitWords(error), requestId };
+    return {
+      title: 'Too many tries with a wrong key or code',
+      detail: waitWords(error),
+      requestId,
+    };
   }
   if (code === 'rate_limited') {
     return { title: 'Too many requests with this key', detail: waitWords(error), requestId };

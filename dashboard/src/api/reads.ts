@@ -8,9 +8,7 @@ import type {
 } from '../../../client/src/api-types.ts';
 import { TraceTallyError } from '../../../client/src/errors.ts';
 import { AnalyticsReads, TraceReads } from '../../../client/src/reads.ts';
-import { readSettings } from '../../../client/src/settings.ts';
-import { Transport } from '../../../client/src/transport.ts';
-import { baseUrl } from './base-url.ts';
+import { openTransport } from './session-transport.ts';
 
 /** All that the page ever asks the server. */
 export interface Reads {
@@ -29,19 +27,12 @@ export const tracesPerPage = 50;
 /** Models, and features, that a breakdown lists. A team may have hundreds of thousands. */
 export const namesListedMax = 100;
 
-/** One trace may be 5 MiB, on a slow line. */
-const requestTimeoutMs = 30_000;
-
 /**
- * Only the reading half of the client is taken, which keeps the page small. It tries once: the page shows what went wrong at once,
- * and tries again by itself. `onRefused` hears of every answer that says that the key is not, or no longer, good.
+ * Only the reading half of the client is taken, which keeps the page small. `onRefused` hears of every answer that says that the
+ * session, or the key behind it, is not or no longer good.
  */
-export function openReads(
-  apiKey: string,
-  onRefused: (error: TraceTallyError) => void = () => {},
-): Reads {
-  const settings = readSettings({ apiKey, baseUrl: baseUrl(), maxRetries: 0, requestTimeoutMs });
-  const transport = new Transport(settings);
+export function openReads(teamId: string, onRefused: (error: TraceTallyError) => void): Reads {
+  const transport = openTransport(teamId);
   const traces = new TraceReads(transport);
   const analytics = new AnalyticsReads(transport);
   const watched = async <T>(answer: Promise<T>): Promise<T> => {

@@ -1,25 +1,21 @@
 import { baseUrl } from '../api/base-url.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
-import { useSession } from '../session/session.ts';
 import { PageHeading } from '../shell/page-heading.tsx';
-import { clientSnippet, curlSnippet } from './snippets.ts';
+import { clientSnippet, curlSnippet, keyVariable } from './snippets.ts';
 
 /** Before the first trace: how to send it. The page notices by itself when it is there. */
 export function EmptyState() {
-  const { key, isFresh } = useSession();
-  const settings = { baseUrl: baseUrl().replace(/\/$/, ''), key: isFresh ? key : null };
+  const url = baseUrl().replace(/\/$/, '');
   return (
     <div class="empty">
       <PageHeading title="Record your first call" />
       <p class="empty-lead">
-        Send one trace, and this page turns into your dashboard by itself.{' '}
-        {isFresh
-          ? 'The key below is the one you signed in with; recording needs the scope '
-          : 'Put in a key with the scope '}
-        <code>ingest</code> or <code>full</code>.
+        Send one trace, and this page turns into your dashboard by itself. First put a key with the
+        scope <code>ingest</code> or <code>full</code> into the environment:{' '}
+        <code>export {keyVariable}=tt_…</code>
       </p>
-      <Snippet title="From a terminal" name="curl command" code={curlSnippet(settings)} />
-      <Snippet title="From TypeScript" name="TypeScript code" code={clientSnippet(settings)} />
+      <Snippet title="From a terminal" name="curl command" code={curlSnippet(url)} />
+      <Snippet title="From TypeScript" name="TypeScript code" code={clientSnippet(url)} />
       <p class="empty-waiting" role="status">
         <span class="live-dot" aria-hidden="true" /> Waiting for the first trace…
       </p>

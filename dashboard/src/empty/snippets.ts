@@ -1,14 +1,8 @@
-/** What a first trace takes, ready to be pasted. */
-export interface SnippetSettings {
-  /** Without a slash at its end. */
-  baseUrl: string;
-  /** Null where the page does not show it. */
-  key: string | null;
-}
+/** The page has no key to show, so the snippets take it from here. The client reads the same variable. */
+export const keyVariable = 'TRACETALLY_API_KEY';
 
-const unknownKey = 'tt_YOUR_KEY';
-
-export function curlSnippet({ baseUrl, key }: SnippetSettings): string {
+/** What a first trace takes, ready to be pasted. The URL has no slash at its end. */
+export function curlSnippet(baseUrl: string): string {
   const trace = {
     model: 'gpt-4o',
     input: 'Hello!',
@@ -21,21 +15,20 @@ export function curlSnippet({ baseUrl, key }: SnippetSettings): string {
   };
   return [
     `curl -sS ${inShell(`${baseUrl}/traces`)} \\`,
-    `  -H ${inShell(`Authorization: Bearer ${key ?? unknownKey}`)} \\`,
+    // In double quotes, so that the shell puts the key in.
+    `  -H "Authorization: Bearer $${keyVariable}" \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d ${inShell(JSON.stringify(trace, null, 2).replace(/^\s+/gm, '    ').replace(/\}$/, '  }'))}`,
   ].join('\n');
 }
 
-export function clientSnippet({ baseUrl, key }: SnippetSettings): string {
+export function clientSnippet(baseUrl: string): string {
   return [
     `import { TraceTally } from '@tracetally/client';`,
     `import OpenAI from 'openai';`,
     '',
-    'const tally = new TraceTally({',
-    `  baseUrl: ${inScript(baseUrl)},`,
-    `  apiKey: ${inScript(key ?? unknownKey)},`,
-    '});',
+    `// The key comes from the variable ${keyVariable}.`,
+    `const tally = new TraceTally({ baseUrl: ${inScript(baseUrl)} });`,
     '',
     `// Every call of this client is recorded, with its tokens, latency and cost.`,
     `const openai = tally.wrapOpenAI(new OpenAI(), { feature: 'chat' });`,

@@ -26,10 +26,9 @@ export class Pulse {
   #failures = 0;
   #lastAnswerMs: number | null = null;
 
-  constructor(read: (signal: AbortSignal) => Promise<Overview>, overview: Overview | null) {
+  constructor(read: (signal: AbortSignal) => Promise<Overview>) {
     this.#read = read;
-    this.state = new Store<PulseState>({ overview, failure: null, isPaused: false });
-    if (overview !== null) this.#lastAnswerMs = Date.now();
+    this.state = new Store<PulseState>({ overview: null, failure: null, isPaused: false });
   }
 
   start(): void {

@@ -1,97 +1,183 @@
-import { openReads } from '../api/reads.ts';
+import { TraceTallyError } from '../../../client/src/errors.ts';
 import { failureWords } from '../api/failure-words.ts';
 import type { FailureWords } from '../api/failure-words.ts';
+import { endSession, previewCode, readSession, startSession } from '../api/session-calls.ts';
+import type { SignedIn, Team } from '../api/session-calls.ts';
+import { Store } from '../parts/store.ts';
 import { navigation } from '../route/navigation.ts';
 import { overviewHref } from '../route/route.ts';
-import { Store } from '../parts/store.ts';
-import { keyOfFragment } from './key-fragment.ts';
 import { Session } from './session.ts';
-import { forgetKey, readStoredKey, storeKey } from './stored-key.ts';
+import { isCode, linkOfFragment } from './sign-in-link.ts';
+import type { SignInLink } from './sign-in-link.ts';
 
 export type GateState =
-  | { kind: 'out'; reason: FailureWords | null; triedKey: string }
-  | { kind: 'checking'; triedKey: string }
+  /** Waiting for the server to say who is signed in. */
+  | { kind: 'opening' }
+  /** The server could not say. */
+  | { kind: 'failed'; reason: FailureWords }
+  | { kind: 'out'; reason: FailureWords | null; tried: string }
+  | { kind: 'checking'; tried: string }
+  /** A sign-in link was opened in a browser that is signed in. */
+  | { kind: 'asking'; current: SignedIn; link: { code: string; team: Team } }
+  /** The same, but the link is not valid. */
+  | { kind: 'notice'; current: SignedIn; reason: FailureWords }
   | { kind: 'in'; session: Session };
 
-/** What no header can carry is not even sent. */
-const noKey: FailureWords = {
+const notAKey: FailureWords = {
   title: 'This cannot be a key',
   detail: 'Keys have no spaces and only plain letters, digits and signs.',
   requestId: null,
 };
 
-/** Who may look. */
-class Gate {
-  readonly state = new Store<GateState>({ kind: 'out', reason: null, triedKey: '' });
+const keyInLink: FailureWords = {
+  title: 'Links with a key no longer sign in',
+  detail:
+    'The key would stay in the history of the browser. Paste it here, or ask for a one-time link: tracetally sign-in.',
+  requestId: null,
+};
 
-  /** A link with a key comes first, then what this tab remembers. */
+const notSignedOut: FailureWords = {
+  title: 'The server did not confirm the sign-out',
+  detail: 'This browser may still be signed in. Reload the page and sign out again.',
+  requestId: null,
+};
+
+/** Decides whether the sign-in page or the dashboard is shown. */
+class Gate {
+  readonly state = new Store<GateState>({ kind: 'opening' });
+  /** Counts what was begun, so that a late answer to something older changes nothing. */
+  #turn = 0;
+
+  /** A sign-in link comes first, then the session of this browser. */
   open(): void {
-    addEventListener('hashchange', () => this.#takeLink());
-    if (this.#takeLink()) return;
-    const key = readStoredKey();
-    if (key !== null) this.#enter(key, { isFresh: false, overview: null });
+    addEventListener('hashchange', () => {
+      const link = this.#takeLink();
+      if (link !== null) this.#follow(link);
+    });
+    const link = this.#takeLink();
+    if (link === null) this.resume();
+    else this.#follow(link);
   }
 
-  /** Asks the server whether the key may read, before anything is shown. */
-  async signIn(key: string): Promise<void> {
-    if (!/^[\x21-\x7e]+$/.test(key)) {
-      this.#leave({ kind: 'out', reason: noKey, triedKey: key });
+  /** Shows the dashboard if this browser is signed in. */
+  resume(reasonIfOut: FailureWords | null = null): void {
+    this.#show({ kind: 'opening' });
+    this.#afterwards(
+      async () => {
+        const { current, refusal } = await readSession();
+        if (current !== null) return this.#enter(current);
+        // Not being signed in yet is not a failure.
+        return out(isSignedOut(refusal) ? reasonIfOut : failureWords(refusal));
+      },
+      (reason) => ({ kind: 'failed', reason }),
+    );
+  }
+
+  /** With a key or a one-time code. */
+  signIn(secret: string): void {
+    if (!/^[\x21-\x7e]+$/.test(secret)) {
+      this.#show(out(notAKey, secret));
       return;
     }
-    this.#leave({ kind: 'checking', triedKey: key });
-    try {
-      const overview = await openReads(key).overview();
-      if (this.#isChecking(key)) this.#enter(key, { isFresh: true, overview });
-    } catch (error) {
-      if (this.#isChecking(key)) {
-        this.state.set({ kind: 'out', reason: failureWords(error), triedKey: key });
-      }
-    }
+    this.#show({ kind: 'checking', tried: secret });
+    this.#afterwards(
+      async () =>
+        this.#enter(await startSession(isCode(secret) ? { code: secret } : { key: secret })),
+      (reason) => out(reason, secret),
+    );
+  }
+
+  /** Goes back to the session of this browser after a question about a link. */
+  stay(current: SignedIn): void {
+    this.#show(this.#enter(current));
   }
 
   signOut(): void {
-    this.#leave({ kind: 'out', reason: null, triedKey: '' });
+    this.#show({ kind: 'opening' });
     navigation.replace(overviewHref);
+    this.#afterwards(
+      async () => {
+        await endSession();
+        return out(null);
+      },
+      () => out(notSignedOut),
+    );
   }
 
-  /** The key leaves the address bar and the history before anything else happens. */
-  #takeLink(): boolean {
-    const key = keyOfFragment(location.hash);
-    if (key === null) return false;
-    navigation.replace(overviewHref);
-    void this.signIn(key);
-    return true;
+  /** The link leaves the address bar and the history before anything else happens. */
+  #takeLink(): SignInLink | null {
+    const link = linkOfFragment(location.hash);
+    if (link !== null) navigation.replace(overviewHref);
+    return link;
   }
 
-  #enter(key: string, known: ConstructorParameters<typeof Session>[1]): void {
-    let session: Session;
-    try {
-      session = new Session(key, known, (error) => {
-        // An answer to a former session says nothing about this one.
-        const now = this.state.value;
-        if (now.kind !== 'in' || now.session !== session) return;
-        this.#leave({ kind: 'out', reason: failureWords(error), triedKey: '' });
-      });
-    } catch (error) {
-      this.#leave({ kind: 'out', reason: failureWords(error), triedKey: '' });
-      return;
-    }
-    storeKey(key);
-    this.state.set({ kind: 'in', session });
-    session.pulse.start();
+  /** A link never replaces a session without asking: it may lead to the team of an attacker. */
+  #follow(link: SignInLink): void {
+    const tried = link.kind === 'code' ? link.code : '';
+    this.#show({ kind: 'opening' });
+    this.#afterwards(
+      async () => {
+        const { current } = await readSession();
+        if (link.kind === 'key') {
+          return current === null ? out(keyInLink) : { kind: 'notice', current, reason: keyInLink };
+        }
+        if (current === null) return this.#enter(await startSession({ code: link.code }));
+        return askAbout(link.code, current);
+      },
+      (reason) => out(reason, tried),
+    );
   }
 
-  #leave(next: GateState): void {
+  #enter(signedIn: SignedIn): GateState {
+    const session = new Session(signedIn, (error) => {
+      // An answer to a former session says nothing about this one.
+      const now = this.state.value;
+      if (now.kind === 'in' && now.session === session) this.#refused(error);
+    });
+    return { kind: 'in', session };
+  }
+
+  /** A session that is gone may have been replaced by a sign-in in another tab. */
+  #refused(error: unknown): void {
+    const reason = failureWords(error);
+    if (isSignedOut(error)) this.resume(reason);
+    else this.#show(out(reason));
+  }
+
+  #show(next: GateState): void {
+    this.#turn += 1;
     const now = this.state.value;
     if (now.kind === 'in') now.session.pulse.stop();
-    forgetKey();
     this.state.set(next);
+    if (next.kind === 'in') next.session.pulse.start();
   }
 
-  #isChecking(key: string): boolean {
-    const now = this.state.value;
-    return now.kind === 'checking' && now.triedKey === key;
+  /** Shows what comes of the work, unless something else has begun meanwhile. */
+  #afterwards(work: () => Promise<GateState>, ifFailed: (reason: FailureWords) => GateState): void {
+    const turn = this.#turn;
+    void work()
+      .catch((error: unknown) => ifFailed(failureWords(error)))
+      .then((next) => {
+        if (turn === this.#turn) this.#show(next);
+      });
   }
+}
+
+async function askAbout(code: string, current: SignedIn): Promise<GateState> {
+  try {
+    const { team } = await previewCode(code);
+    return { kind: 'asking', current, link: { code, team } };
+  } catch (error) {
+    return { kind: 'notice', current, reason: failureWords(error) };
+  }
+}
+
+function out(reason: FailureWords | null, tried = ''): GateState {
+  return { kind: 'out', reason, tried };
+}
+
+function isSignedOut(error: unknown): boolean {
+  return error instanceof TraceTallyError && error.code === 'not_signed_in';
 }
 
 export const gate = new Gate();

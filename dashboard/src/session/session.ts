@@ -1,29 +1,27 @@
 import { createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import type { Overview, TracePage } from '../../../client/src/api-types.ts';
+import type { TracePage } from '../../../client/src/api-types.ts';
 import { openReads } from '../api/reads.ts';
 import type { Reads } from '../api/reads.ts';
+import type { SignedIn, Team } from '../api/session-calls.ts';
 import { Pulse } from '../live/pulse.ts';
 
-/** Everything that belongs to one key; gone when it is signed out. */
+let sessions = 0;
+
+/** Everything that belongs to one sign-in; gone when it ends. */
 export class Session {
-  readonly key: string;
-  /** The key was given just now, and not found again after a reload. */
-  readonly isFresh: boolean;
+  /** Different for each sign-in, also to the same team. */
+  readonly no = ++sessions;
+  readonly team: Team;
   readonly reads: Reads;
   readonly pulse: Pulse;
   /** The list as it was last shown, for who comes back to it. */
   lastList: TracePage | null = null;
 
-  constructor(
-    key: string,
-    known: { isFresh: boolean; overview: Overview | null },
-    onRefused: (error: unknown) => void,
-  ) {
-    this.key = key;
-    this.isFresh = known.isFresh;
-    this.reads = openReads(key, onRefused);
-    this.pulse = new Pulse((signal) => this.reads.overview(signal), known.overview);
+  constructor({ team }: SignedIn, onRefused: (error: unknown) => void) {
+    this.team = team;
+    this.reads = openReads(team.id, onRefused);
+    this.pulse = new Pulse((signal) => this.reads.overview(signal));
   }
 }
 

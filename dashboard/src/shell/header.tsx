@@ -3,9 +3,11 @@ import { SignOutIcon, TallyMark } from '../parts/icons.tsx';
 import { overviewHref, tracesHref } from '../route/route.ts';
 import type { Route } from '../route/route.ts';
 import { gate } from '../session/gate.ts';
+import { useSession } from '../session/session.ts';
 import { ThemeToggle } from './theme-toggle.tsx';
 
 export function Header({ route }: { route: Route }) {
+  const { team } = useSession();
   const isInTraces = route.kind === 'traces' || route.kind === 'trace';
   return (
     <header class="header">
@@ -22,6 +24,10 @@ export function Header({ route }: { route: Route }) {
             Traces
           </a>
         </nav>
+        <p class="team" title={`Team ${team.name}`}>
+          <span class="visually-hidden">Team </span>
+          {team.name}
+        </p>
         <div class="header-tools">
           <LiveControl />
           <ThemeToggle />

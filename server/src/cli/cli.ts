@@ -12,6 +12,7 @@ import { keysList } from './keys-list.ts';
 import { keysRevoke } from './keys-revoke.ts';
 import { keysRotate } from './keys-rotate.ts';
 import { serve } from './serve.ts';
+import { signIn } from './sign-in.ts';
 import { teamsCreate } from './teams-create.ts';
 import { teamsList } from './teams-list.ts';
 import { verify } from './verify.ts';
@@ -24,6 +25,7 @@ const commands: readonly Command[] = [
   keysList,
   keysRotate,
   keysRevoke,
+  signIn,
   verify,
   backup,
   copy,

@@ -49,14 +49,17 @@ function shown(key: KeyRecord, nowUs: number) {
     prefix: key.prefix,
     name: key.name,
     scope: key.scope,
-    state: stateOf(key, nowUs),
+    state: keyState(key, nowUs),
     created: formatTimestamp(key.createdAtUs),
     expires: optionalTime(key.expiresAtUs),
     last_used: optionalTime(key.lastUsedAtUs),
   };
 }
 
-function stateOf({ revokedAtUs, expiresAtUs }: KeyRecord, nowUs: number): string {
+export function keyState(
+  { revokedAtUs, expiresAtUs }: KeyRecord,
+  nowUs: number,
+): 'live' | 'expired' | 'revoked' {
   if (revokedAtUs !== null) return 'revoked';
   return expiresAtUs !== null && expiresAtUs <= nowUs ? 'expired' : 'live';
 }

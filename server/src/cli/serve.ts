@@ -1,8 +1,9 @@
 import closeWithGrace from 'close-with-grace';
 import { allSettings, envOnlyHelp, readConfig, settingFlags } from '../config.ts';
 import { limits } from '../limits.ts';
-import type { Service } from '../main.ts';
+import type { FirstAccess, Service } from '../main.ts';
 import type { Command } from './command.ts';
+import { codeLifeInWords, signInLink } from './sign-in-link.ts';
 
 export const serve: Command = {
   name: 'serve',
@@ -34,38 +35,39 @@ function untilAskedToStop({ logger, stop }: Service): Promise<void> {
 }
 
 /** A closed or full standard output must not end the service. The log says so, but never holds the key. */
-function greet({ url, firstKey, logger }: Service): void {
+function greet({ url, first, logger }: Service): void {
   const lost = (error: Error): void =>
     logger.error(
       { reason: error.message },
-      firstKey === null
+      first === null
         ? 'the greeting could not be written to standard output'
         : 'the greeting with the first key could not be written to standard output; make another key with "tracetally keys create"',
     );
   process.stdout.on('error', lost);
-  process.stdout.write(`${greeting(url, firstKey)}\n`);
+  process.stdout.write(`${greeting(url, first)}\n`);
 }
 
-function greeting(url: string, firstKey: string | null): string {
+function greeting(url: string, first: FirstAccess | null): string {
   const dashboard = `TraceTally listens on ${url}\nDashboard: ${url}/`;
-  if (firstKey === null) return dashboard;
+  if (first === null) return dashboard;
+  const { key, signInCode } = first;
   return `TraceTally listens on ${url}
 
 This store is new, so here is a key for its team "default". It is shown only once:
 
-  ${firstKey}
+  ${key}
 
-Open the dashboard, signed in with it:
+Open the dashboard, signed in (the link ${codeLifeInWords}; tracetally sign-in prints a new one):
 
-  ${url}/#key=${firstKey}
+  ${signInLink(url, signInCode)}
 
 Record your first AI call:
 
-  curl -sS ${url}/traces -H 'Authorization: Bearer ${firstKey}' -H 'Content-Type: application/json' \\
+  curl -sS ${url}/traces -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
     -d '{"model":"gpt-4o","input":"Hello!","output":"Hi, how can I help?","prompt_tokens":9,"completion_tokens":7,"latency_ms":840,"cost_usd":0.0015,"feature_name":"chat"}'
 
 and see what it adds up to, there or here:
 
-  curl -sS ${url}/analytics/overview -H 'Authorization: Bearer ${firstKey}'
+  curl -sS ${url}/analytics/overview -H 'Authorization: Bearer ${key}'
 `;
 }

@@ -36,9 +36,11 @@ import { openapi } from './routes/openapi.ts';
 import { postTrace } from './routes/post-trace.ts';
 import { postTraceBatch } from './routes/post-trace-batch.ts';
 import { readyz } from './routes/readyz.ts';
+import { session } from './routes/session.ts';
 import { components } from './schemas.ts';
 import { serverOptions } from './server-options.ts';
 import type { ServerSettings } from './server-options.ts';
+import { openSessions } from './sessions.ts';
 
 /** Every endpoint of the API, under the base path. */
 const apiRoutes: readonly Route[] = [
@@ -51,6 +53,7 @@ const apiRoutes: readonly Route[] = [
   getByFeature,
   getDaily,
   openapi,
+  session,
   dashboard,
 ];
 
@@ -123,7 +126,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
 
   const deps: RouteDeps = {
     ...options,
-    gate: openGate(app, options),
+    gate: await openGate(app, options),
     replyBudget,
   };
   const addAll = (routes: readonly Route[]) => async (scope: App) => {
@@ -135,10 +138,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
   return app;
 }
 
-function openGate(app: App, options: AppOptions): Gate {
+async function openGate(app: App, options: AppOptions): Promise<Gate> {
   const { store, clock, envKey, authFailuresPerMinuteMax, keyRequestsPerMinuteMax } = options;
+  const secret = await store.sessionSecret();
   return {
     authenticator: openAuthenticator(store, clock, envKey),
+    sessions: openSessions({ directory: store, clock, envKey, secret }),
     failedAttempts: limitByAddress(app, authFailuresPerMinuteMax),
     keyRequests:
       keyRequestsPerMinuteMax === null

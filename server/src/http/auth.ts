@@ -2,8 +2,11 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { allows } from '../core/api-key.ts';
 import type { Permission } from '../core/api-key.ts';
 import { Failure, errorTable, fail } from '../errors.ts';
+import { scopeMissing } from './authenticator.ts';
 import type { Authenticator, Caller } from './authenticator.ts';
 import type { Limiter } from './limiter.ts';
+import { isFromDashboard } from './sessions.ts';
+import type { Sessions } from './sessions.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,6 +16,7 @@ declare module 'fastify' {
 
 export interface Gate {
   authenticator: Authenticator;
+  sessions: Sessions;
   /** Counts by address, and only what failed: a valid key never suffers from its neighbours. */
   failedAttempts: Limiter;
   /** Counts by key; null where there is no limit. */
@@ -23,7 +27,7 @@ export interface Gate {
 export function requireKey(gate: Gate, permission: Permission) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     try {
-      const caller = gate.authenticator.authenticate(request.headers.authorization);
+      const caller = identify(gate, request, permission);
       if (!(caller instanceof Promise) && gate.keyRequests === null) {
         // The usual case, on the path of every request: no promise, no turn.
         request.caller = caller;
@@ -38,21 +42,25 @@ export function requireKey(gate: Gate, permission: Permission) {
   };
 }
 
+/** An Authorization header always wins over a session cookie. */
+function identify(
+  { authenticator, sessions }: Gate,
+  { headers }: FastifyRequest,
+  permission: Permission,
+): Caller | Promise<Caller> {
+  const { authorization } = headers;
+  return authorization === undefined && isFromDashboard(headers)
+    ? sessions.authenticate(headers, permission)
+    : authenticator.authenticate(authorization);
+}
+
 async function letIn(
   gate: Gate,
   request: FastifyRequest,
   attempt: Caller | Promise<Caller>,
   permission: Permission,
 ): Promise<void> {
-  let caller: Caller;
-  try {
-    caller = await attempt;
-  } catch (error) {
-    if (error instanceof Failure && errorTable[error.code].status === 401) {
-      await refuseGuessing(gate, request);
-    }
-    throw error;
-  }
+  const caller = await countFailure(gate, request, attempt);
   request.caller = caller;
   // Before the scope, so that a key cannot ask without limit for what it may not do.
   const state = await gate.keyRequests?.(request);
@@ -61,10 +69,23 @@ async function letIn(
 }
 
 function requireScope({ scope }: Caller, permission: Permission): void {
-  if (allows(scope, permission)) return;
-  fail('scope_missing', {
-    say: `This API key has the scope "${scope}"; this request needs "${permission}" or "full".`,
-  });
+  if (!allows(scope, permission)) scopeMissing(scope, permission);
+}
+
+/** Waits for an attempt to authenticate. One that fails with 401 counts as a failed attempt of the address. */
+export async function countFailure<T>(
+  gate: Gate,
+  request: FastifyRequest,
+  attempt: T | Promise<T>,
+): Promise<T> {
+  try {
+    return await attempt;
+  } catch (error) {
+    if (error instanceof Failure && errorTable[error.code].status === 401) {
+      await refuseGuessing(gate, request);
+    }
+    throw error;
+  }
 }
 
 async function refuseGuessing(gate: Gate, request: FastifyRequest): Promise<void> {

@@ -1,5 +1,5 @@
 import { hashKey, isWellFormedKey } from '../core/api-key.ts';
-import type { Scope } from '../core/api-key.ts';
+import type { Permission, Scope } from '../core/api-key.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
@@ -17,6 +17,7 @@ export interface Caller {
 export interface EnvKey {
   hash: string;
   teamId: string;
+  teamName: string;
 }
 
 export interface Authenticator {
@@ -29,7 +30,7 @@ export function openAuthenticator(
   clock: Clock,
   envKey: EnvKey | null,
 ): Authenticator {
-  const cache = openCallerCache();
+  const cache = openCallerCache<Caller>();
   const noteUse = openUseNotes(directory, clock);
 
   async function lookUp(header: string | undefined): Promise<Caller> {
@@ -68,8 +69,14 @@ export function openAuthenticator(
   }
 }
 
+export function scopeMissing(scope: Scope, permission: Permission): never {
+  return fail('scope_missing', {
+    say: `This API key has the scope "${scope}"; this request needs "${permission}" or "full".`,
+  });
+}
+
 /** What stands in the log for the key of the environment. */
-const envKeyId = 'environment';
+export const envKeyId = 'environment';
 
 function keyOf(header: string | undefined): string {
   if (header === undefined) return fail('key_missing');
@@ -78,17 +85,17 @@ function keyOf(header: string | undefined): string {
 }
 
 /**
- * Callers by their raw header. An entry lives so briefly that a revocation takes effect within a second in every
+ * Callers by what they sent: the raw header, or a session cookie. An entry lives so briefly that a revocation takes effect within a second in every
  * process; a monotonic clock counts it, so that a jump of the wall clock cannot keep a key alive.
  */
-function openCallerCache() {
-  const entries = new Map<string, { caller: Caller; untilMs: number }>();
+export function openCallerCache<C extends Caller>() {
+  const entries = new Map<string, { caller: C; untilMs: number }>();
   return {
-    get(header: string | undefined, nowMs: number): Caller | null {
+    get(header: string | undefined, nowMs: number): C | null {
       const entry = header === undefined ? undefined : entries.get(header);
       return entry && entry.untilMs > nowMs ? entry.caller : null;
     },
-    set(header: string | undefined, caller: Caller, nowMs: number): void {
+    set(header: string | undefined, caller: C, nowMs: number): void {
       if (header === undefined) return;
       if (entries.size >= limits.keyCacheEntriesMax) entries.clear();
       entries.set(header, { caller, untilMs: nowMs + limits.keyCacheTtlMs });
@@ -97,7 +104,7 @@ function openCallerCache() {
 }
 
 /** Notes the use of a key at most once a minute. */
-function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>, clock: Clock) {
+export function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>, clock: Clock) {
   const notedMs = new Map<string, number>();
   return (keyId: string, nowMs: number): void => {
     const last = notedMs.get(keyId);

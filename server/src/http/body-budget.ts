@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FairShare } from '../core/fair-share.ts';
+import type { Holder } from '../core/fair-share.ts';
 import { fail } from '../errors.ts';
-import { callerOf } from './auth.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -31,7 +31,7 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
   function remove(request: FastifyRequest, bytes: number): void {
     const held = Math.min(bytes, request.bodyBytes);
     if (held === 0) return;
-    share.give(callerOf(request), held);
+    share.give(holderOf(request), held);
     request.bodyBytes -= held;
   }
 
@@ -47,11 +47,18 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
       // The caller has gone, and the 'close' that gives bytes back with it.
       if (request.raw.socket.destroyed) return;
       // The rest of the body is not wanted.
-      if (!share.tryTake(callerOf(request), bytes)) {
+      if (!share.tryTake(holderOf(request), bytes)) {
         fail('queue_full', { headers: { connection: 'close' } });
       }
       request.bodyBytes += bytes;
     },
     remove,
   };
+}
+
+/** All requests without a caller, such as sign-ins, share the part of one team. */
+const anonymous: Holder = { teamId: 'anonymous', keyId: null };
+
+function holderOf({ caller }: FastifyRequest): Holder {
+  return caller ?? anonymous;
 }

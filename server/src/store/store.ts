@@ -7,7 +7,8 @@ import type { ErrorCode } from '../errors.ts';
 import type { Mover } from './mover.ts';
 
 /** What every store can do. `test/contract/` says in tests what each promise means. */
-export interface Store extends TraceWriter, TraceReader, KeyDirectory, Auditor, Mover {
+export interface Store
+  extends TraceWriter, TraceReader, KeyDirectory, SessionDirectory, Auditor, Mover {
   /** Resolves when the store can read and write; rejects with the reason where it cannot. */
   ping(): Promise<void>;
   /** Finishes what was taken, then lets go of everything. */
@@ -165,6 +166,32 @@ export interface KeyDirectory {
   keys(teamId: string | null): Promise<readonly KeyRecord[]>;
   /** Notes a use, some time soon. It is not worth a promise. */
   noteKeyUse(keyId: string, atUs: number): void;
+}
+
+// --- Sign-in sessions ---
+
+export interface NewSignInCode {
+  /** The code itself is never stored. */
+  hash: string;
+  keyId: string;
+  expiresAtUs: number;
+}
+
+/** An API key with its hash, which every session that it started is bound to. */
+export interface SessionKey extends KeyRecord {
+  hash: string;
+}
+
+export interface SessionDirectory {
+  /** 32 random bytes that sign session cookies: created on first use, then the same for every process on this store. */
+  sessionSecret(): Promise<Uint8Array>;
+  findSessionKey(keyId: string): Promise<SessionKey | null>;
+  /** Also removes codes that have expired. */
+  addSignInCode(code: NewSignInCode, nowUs: number): Promise<void>;
+  /** The id of the code's API key, or null if the code is unknown, used or expired. The code stays valid. */
+  findSignInCode(hash: string, nowUs: number): Promise<string | null>;
+  /** The same, but uses the code up: of several callers at once, only one gets the id. */
+  takeSignInCode(hash: string, nowUs: number): Promise<string | null>;
 }
 
 // --- Checking the books ---

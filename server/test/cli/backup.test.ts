@@ -16,6 +16,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
+import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
 import { readLedger, setStage, startLoad, withTool } from '../crash/crash-lab.ts';
 import { hashOfFile, mountTmpfs } from '../process/helpers.ts';
@@ -123,6 +124,42 @@ test('a backup in the place of the database is the store of that moment, as the 
   assert.equal((await postTrace(again.url, key)).status, 201);
   assert.equal(await totalOf(again.url, key), 6);
   assert.equal((await tool.run('verify')).code, 0);
+});
+
+test('a backup holds neither the session secret nor any sign-in code, and the database keeps both', async (t) => {
+  const tool = toolInFolder(t);
+  const file = join(dirname(tool.path), 'copy.db');
+  const nowUs = Date.now() * 1000;
+  const { secret, codes } = await withTool(tool.path, async (store) => {
+    const made = Array.from({ length: 3 }, () => makeSignInCode('key_id', nowUs).record);
+    for (const code of made) await store.addSignInCode(code, nowUs);
+    return { secret: await store.sessionSecret(), codes: made };
+  });
+  assert.equal((await tool.run('backup', file)).code, 0);
+  const bytes = readFileSync(file);
+  assert.ok(!bytes.includes(secret), 'the secret');
+  for (const { hash } of codes) assert.ok(!bytes.includes(hash), 'a code');
+  assert.deepEqual(
+    readdirSync(dirname(tool.path)).filter((name) => name.startsWith('copy.db')),
+    ['copy.db'],
+  );
+  await withTool(tool.path, async (store) => {
+    assert.deepEqual(await store.sessionSecret(), secret);
+    for (const { hash } of codes) assert.ok(await store.findSignInCode(hash, nowUs));
+  });
+  // A server on the copy makes a secret of its own, so that cookies of the one are worthless at the other.
+  await withTool(file, async (store) => {
+    assert.notDeepEqual(await store.sessionSecret(), secret);
+    assert.deepEqual(await store.checkStorage(), []);
+  });
+});
+
+test('a database of a schema without sessions can be backed up as it is', async (t) => {
+  const tool = toolInFolder(t);
+  copyFileSync(new URL('../crash/fixtures/schema-2.db', import.meta.url), tool.path);
+  const file = join(dirname(tool.path), 'copy.db');
+  assert.equal((await tool.json<BackupJson>('backup', file)).traces, 200);
+  assert.equal((await idsIn(file)).flat().length, 200);
 });
 
 /** A store with as many traces of a mebibyte each, which cannot be compressed. */

@@ -31,6 +31,7 @@ const flagsOf: Record<string, readonly string[]> = {
   'keys list': ['team', 'json', 'database'],
   'keys rotate': ['overlap', 'json', 'database'],
   'keys revoke': ['json', 'database'],
+  'sign-in': ['team', 'key-id', 'url', 'json', 'database', 'host', 'port', 'base-path'],
   verify: ['team', 'json', 'database'],
   demo: ['count', 'team', 'days', 'seed', 'json', 'database'],
 };

@@ -19,6 +19,7 @@ import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';
 import { describeMoverContract } from './mover-contract.ts';
 import { describeOnceContract } from './once-contract.ts';
+import { describeSessionContract } from './session-contract.ts';
 
 export interface StoreUnderTest {
   open(options: StoreOptions): Promise<Store>;
@@ -396,6 +397,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
   describeOnceContract(name, prepare);
   describeMoverContract(name, prepare);
   describeDamageContract(name, prepare);
+  describeSessionContract(name, prepare);
 }
 
 function write(teamId: string, ...bodies: TraceInput[]): TraceWrite {

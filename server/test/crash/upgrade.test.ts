@@ -45,6 +45,8 @@ for (const version of versions) {
       const again = await service.call(expected.key, 'POST', '/traces/batch', batch, once);
       assert.deepEqual([first.status, again.text], [201, first.text]);
       assert.equal(again.headers.get('idempotent-replayed'), 'true');
+      const session = await service.call(null, 'POST', '/session', { key: expected.key });
+      assert.deepEqual([session.status, session.json.team.name], [201, 'fixture']);
       assert.deepEqual(await verifyTeam(service.beside, expected.team), {
         traces: expected.total + 3,
         differences: [],

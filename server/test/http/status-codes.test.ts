@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { deflateSync, gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
+import { generateSignInCode } from '../../src/core/sign-in-code.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
 import { errorTable, fail } from '../../src/errors.ts';
@@ -147,6 +148,19 @@ async function afterManyRequests(): Promise<Answer> {
   }
 }
 
+function signIn(
+  body: { key?: string; code?: string },
+  headers: Record<string, string> = {},
+  path = '/v1/session',
+): Promise<Answer> {
+  return ask({
+    method: 'POST',
+    path,
+    body: JSON.stringify(body),
+    headers: { ...jsonType, ...headers },
+  });
+}
+
 type Rows = Record<string, () => Promise<Answer>>;
 
 const refusals: Record<ErrorCode, Rows> = {
@@ -214,6 +228,19 @@ const refusals: Record<ErrorCode, Rows> = {
   },
   key_expired: { 'an expired key': () => get('/traces', keys.expired.key) },
   key_revoked: { 'a revoked key': () => get('/traces', keys.revoked.key) },
+  not_signed_in: {
+    'a read of the dashboard without a session': () =>
+      ask({ path: '/v1/traces', headers: { 'x-tracetally-dashboard': 'any' } }),
+    'a look at the session when there is none': () => ask({ path: '/v1/session' }),
+  },
+  sign_in_code_invalid: {
+    'a code that was never made': () => signIn({ code: generateSignInCode() }),
+    'a code of another form': () => signIn({ code: keys.full.key }),
+  },
+  cross_site_request: {
+    'a sign-in from a page of another site': () =>
+      signIn({ key: keys.full.key }, { 'sec-fetch-site': 'cross-site' }),
+  },
   scope_missing: {
     'an ingest key that reads': () => get('/traces', keys.ingest.key),
     'a read key that writes': () =>
@@ -253,6 +280,9 @@ const refusals: Record<ErrorCode, Rows> = {
   invalid_input: {
     'a trace without a model': () => post('{}'),
     'page 0': () => get('/traces?page=0'),
+    'a sign-in without a key or a code': () => signIn({}),
+    'a sign-in with both': () => signIn({ key: keys.full.key, code: generateSignInCode() }),
+    'a look at no code': () => signIn({}, {}, '/v1/session/preview'),
   },
   idempotency_key_reused: {
     'a key that came with another body': async () => {

@@ -48,6 +48,16 @@ async function listen(
   });
 }
 
+async function signIn(url: string, body: { code: string | undefined }) {
+  const response = await fetch(`${url}/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+  const { team } = (await response.json()) as { team?: { name: string } };
+  return { status: response.status, team: team?.name };
+}
+
 describe('how it starts', { concurrency: 2 }, () => {
   for (const [name, flags] of Object.entries({
     'by default': [],
@@ -61,6 +71,13 @@ describe('how it starts', { concurrency: 2 }, () => {
       assert.ok(key);
       assert.deepEqual(more, []);
       assert.equal(server.stdout().match(new RegExp(`^\\s*${key}\\s*$`, 'gm'))?.length, 1);
+
+      const link = /^ {2}(\S+)#code=(\S+)$/m.exec(server.stdout());
+      assert.equal(link?.[1], `${server.url}/`);
+      assert.ok(!server.stdout().includes(`#key=`) && !link?.[2]?.includes(key.slice(3)));
+      const entered = await signIn(server.url, { code: link?.[2] });
+      assert.deepEqual([entered.status, entered.team], [201, 'default']);
+      assert.equal((await signIn(server.url, { code: link?.[2] })).status, 401, 'it works once');
 
       const [record, overview, ...rest] = printedCommands(server.stdout());
       assert.ok(record && overview && rest.length === 0, server.stdout());
@@ -83,6 +100,7 @@ describe('how it starts', { concurrency: 2 }, () => {
       await server.end('SIGINT');
       const again = await startServer(t, tool, flags);
       assert.deepEqual(keysIn(again.stdout()), []);
+      assert.doesNotMatch(again.stdout(), /code=/);
       assert.equal((await call(`${again.url}/traces/${trace.id}`, key)).status, 200);
     });
   }

@@ -7,6 +7,7 @@ import { OperatorError } from '../../src/errors.ts';
 import { copyStore } from '../../src/store/copy-store.ts';
 import type { CopyOptions } from '../../src/store/copy-store.ts';
 import { makeKey } from '../../src/store/new-key.ts';
+import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -98,6 +99,24 @@ test(`${runsWanted} random histories are the same in every store after copies th
   for (const store of opened) assert.deepEqual(await store.checkStorage(), []);
   t.diagnostic(JSON.stringify(seen));
   for (const [what, count] of Object.entries(seen)) assert.ok(count > 10, `${what}: ${count}`);
+});
+
+test('a copy takes neither the session secret nor sign-in codes along', async () => {
+  for (const [from, to] of [
+    [await onFile(), await inPostgres()],
+    [await inPostgres(), await onFile()],
+  ] as const) {
+    const { team } = await from.ensureTeam('a', nowUs);
+    const { record } = makeKey({ name: null, scope: 'read', nowUs, expiresAtUs: null });
+    await from.createKey(team.id, record);
+    const { record: code } = makeSignInCode(record.id, nowUs);
+    await from.addSignInCode(code, nowUs);
+    const secret = await from.sessionSecret();
+    assert.equal((await copyStore(from, to, quietly)).keys, 1);
+    assert.notDeepEqual(await to.sessionSecret(), secret);
+    assert.equal(await to.findSignInCode(code.hash, nowUs), null);
+    assert.equal(await from.findSignInCode(code.hash, nowUs), record.id);
+  }
 });
 
 test('a copy is told of as it goes, and says what it did', async () => {

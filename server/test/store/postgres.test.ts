@@ -43,8 +43,10 @@ test('ten servers that start at once on an empty database set it up once, and al
   const stores = await Promise.all(Array.from({ length: 10 }, () => open(url)));
   try {
     assert.deepEqual(await postgres.sql(url, 'select version from tracetally_schema'), [
-      { version: 1 },
+      { version: 2 },
     ]);
+    const secrets = await Promise.all(stores.map((store) => store.sessionSecret()));
+    for (const secret of secrets) assert.deepEqual(secret, secrets[0], 'all share one secret');
     const made = await Promise.all(stores.map((store) => store.ensureTeam('t', 1)));
     assert.equal(made.filter(({ created }) => created).length, 1);
     const teamId = made[0]?.team.id ?? '';
@@ -59,11 +61,28 @@ test('ten servers that start at once on an empty database set it up once, and al
   }
 });
 
+test('a database of schema 1 is brought up to date and keeps its traces', async () => {
+  const url = await postgres.createDatabase();
+  const before = await open(url);
+  const { team } = await before.ensureTeam('t', 1);
+  await before.append([write(team.id, 'kept')]);
+  await before.close();
+  await postgres.sql(url, 'drop table server_secrets, sign_in_codes');
+  await postgres.sql(url, 'update tracetally_schema set version = 1');
+  const after = await open(url);
+  try {
+    assert.equal((await after.sessionSecret()).length, 32);
+    assert.deepEqual(await verifyTeam(after, team.id), { traces: 1, differences: [] });
+  } finally {
+    await after.close();
+  }
+});
+
 test('a schema of a newer version is refused and left as it is', async () => {
   const url = await postgres.createDatabase();
   await (await open(url)).close();
   await postgres.sql(url, 'update tracetally_schema set version = 99');
-  assert.match(await messageOfOpening(url), /newer TraceTally \(schema 99; this one knows 1\)/);
+  assert.match(await messageOfOpening(url), /newer TraceTally \(schema 99; this one knows 2\)/);
 });
 
 test('a database that is only looked at is not set up, and one of something else is not touched', async () => {

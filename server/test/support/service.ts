@@ -110,7 +110,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 
   return {
     url: service.url,
-    firstKey: service.firstKey,
+    firstKey: service.first?.key ?? null,
     store: config.database.kind,
     databasePath: join(folder.path, 'tracetally.db'),
     beside,

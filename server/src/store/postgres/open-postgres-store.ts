@@ -13,6 +13,7 @@ import { explainOpening, placeOf } from './place.ts';
 import type { Place } from './place.ts';
 import { openMover } from './mover.ts';
 import { openReader } from './reader.ts';
+import { openSessionDirectory } from './session-directory.ts';
 import { openWriter } from './writer.ts';
 
 export interface PostgresOptions extends StoreOptions {
@@ -63,6 +64,7 @@ function assemble(
   return {
     ...openReader(pools),
     ...openDirectory(pools),
+    ...openSessionDirectory(pools),
     ...openAuditor(pools),
     ...openMover(pools),
     append: (writes, moreFollow, tell) => writer.append(writes, moreFollow, tell),

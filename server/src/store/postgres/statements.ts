@@ -232,6 +232,12 @@ export const ofSmallTables = {
     insert into key_uses (key_id, last_used_at_us) select * from unnest($1::text[], $2::bigint[])
     on conflict (key_id) do update set
       last_used_at_us = greatest(key_uses.last_used_at_us, excluded.last_used_at_us)`,
+  addSecret: `insert into server_secrets (name, value) values ($1, $2) on conflict (name) do nothing`,
+  readSecret: `select value from server_secrets where name = $1`,
+  addSignInCode: `insert into sign_in_codes (code_hash, key_id, expires_at_us) values ($1, $2, $3)`,
+  removeExpiredCodes: `delete from sign_in_codes where expires_at_us <= $1`,
+  findSignInCode: `select key_id from sign_in_codes where code_hash = $1 and expires_at_us > $2`,
+  takeSignInCode: `delete from sign_in_codes where code_hash = $1 and expires_at_us > $2 returning key_id`,
 };
 
 // --- Over all teams: asked by operators and at the start, never by a request ---

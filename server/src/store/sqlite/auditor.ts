@@ -33,7 +33,7 @@ export function openAuditor(path: string): Auditor {
         traces: inChunks(
           db
             .prepare(
-              `select ${seqOfKey} as seq, ${traceColumns}, input, output
+              `select ${seqOfKey} as seq, ${traceColumns}
                from traces where key between ${firstKeyOf} and ${lastKeyOf} order by key`,
             )
             .iterate(no, no),

@@ -10,6 +10,7 @@ import { damagedPayloads, payloadsOfRow } from '../payload.ts';
 import { openDamageList } from '../verify.ts';
 import { refuseForeignFile } from './migrate.ts';
 import { auditTraceFromRow, traceColumns } from './rows.ts';
+import { sessionTables } from './session-directory.ts';
 import { firstKeyOf, lastKeyOf, seqOfKey } from './trace-key.ts';
 
 export interface BackupReport {
@@ -49,6 +50,7 @@ export async function backupSqlite(
     removePart(part);
     await copyPages(path, part, progress);
     const checked = check(part, progress);
+    removeSessions(part);
     sync(part);
     renameSync(part, file);
     sync(dirname(file));
@@ -95,7 +97,7 @@ function check(part: string, progress: BackupProgress): Pick<BackupReport, 'trac
 /** Decodes every payload, one trace at a time. */
 function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): string[] {
   const tracesOf = db.prepare(`
-    select ${seqOfKey} as seq, ${traceColumns}, input, output from traces
+    select ${seqOfKey} as seq, ${traceColumns} from traces
     where key between ${firstKeyOf} and ${lastKeyOf} order by key`);
   let checked = 0;
   return db
@@ -110,6 +112,20 @@ function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): stri
       }
       return list.sentences().map((sentence) => `team ${String(name)}: ${sentence}`);
     });
+}
+
+/**
+ * The session secret is enough to forge a session of any API key, and backups are kept in many places. So the copy does not keep it:
+ * its bytes are overwritten.
+ */
+function removeSessions(part: string): void {
+  using db = new DatabaseSync(part);
+  db.exec('pragma secure_delete = on');
+  const isThere = db.prepare("select 1 from sqlite_schema where type = 'table' and name = ?");
+  for (const table of sessionTables) {
+    // A file of an older schema has no such table.
+    if (isThere.get(table)) db.exec(`delete from ${table}`);
+  }
 }
 
 function pragma(db: DatabaseSync, name: string): number {

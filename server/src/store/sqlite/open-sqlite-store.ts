@@ -11,6 +11,7 @@ import { openMover } from './mover.ts';
 import { watchOpenFiles } from './open-files.ts';
 import { openReader } from './reader.ts';
 import { openReadingClient } from './reading-client.ts';
+import { openSessionDirectory } from './session-directory.ts';
 import { holdServerLock } from './server-lock.ts';
 import { translateFaults } from './sqlite-errors.ts';
 import { startWriter } from './writer-client.ts';
@@ -53,6 +54,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const methods = {
       ...translateFaults(openReader(reading, readingClient)),
       ...translateFaults(openDirectory(db)),
+      ...translateFaults(openSessionDirectory(db)),
       ...translateFaults(openAuditor(path)),
       ...translateFaults(openMover(db, path, (release) => void closers.push(release))),
     };

@@ -1,0 +1,111 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { formatTimestamp } from '../../core/clock.ts';
+import { hashSignInCode, isWellFormedSignInCode } from '../../core/sign-in-code.ts';
+import { fail } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { countFailure } from '../auth.ts';
+import { refuseCrossSite } from '../cross-site.ts';
+import type { Route, RouteDeps } from '../route.ts';
+import { setCookieHeader } from '../session-cookie.ts';
+import { dashboardHeader, isFromDashboard } from '../sessions.ts';
+import type { SessionCaller } from '../sessions.ts';
+
+const secretText = Type.String({ minLength: 1, maxLength: limits.envKeyCharsMax });
+const KeyOrCode = Type.Object({
+  key: Type.Optional(secretText),
+  code: Type.Optional(secretText),
+});
+const Code = Type.Object({ code: secretText });
+
+/** `/session`: sign in to the dashboard with an API key or a one-time code, look at the session, sign out. */
+export const session: Route = (app, deps) => {
+  const { gate, bodyBudget, basePath } = deps;
+  const { sessions } = gate;
+
+  /** Routes of the dashboard, which no other program needs: the OpenAPI document leaves them out. */
+  const options = { bodyLimit: limits.signInBodyBytesMax, onRequest: [refuseCrossSite] };
+  const withBody = { ...options, onRequest: [refuseCrossSite, bodyBudget.hold] };
+
+  function sendCookie(request: FastifyRequest, reply: FastifyReply, value: string, lifeUs: number) {
+    const isSecure = request.protocol === 'https';
+    const maxAgeS = Math.ceil(lifeUs / 1_000_000);
+    const path = basePath === '' ? '/' : basePath;
+    const cookie = { name: sessions.cookieName, value, path, maxAgeS, isSecure };
+    reply.header('set-cookie', setCookieHeader(cookie));
+  }
+
+  app.post(
+    '/session',
+    { ...withBody, schema: { hide: true, body: KeyOrCode } },
+    async (request, reply) => {
+      const started = await countFailure(gate, request, signIn(deps, request.body));
+      request.caller = started.caller;
+      sendCookie(request, reply, started.cookie, started.caller.endsAtUs - deps.clock());
+      return reply.code(201).send(sessionJson(started.caller));
+    },
+  );
+
+  app.post(
+    '/session/preview',
+    { ...withBody, schema: { hide: true, body: Code } },
+    async (request, reply) => {
+      const keyId = await countFailure(gate, request, findCode(deps, request.body.code));
+      // The cookie is not sent: this only asks whether the key may start a session, and of which team.
+      const { caller } = await countFailure(gate, request, sessions.start(keyId));
+      return reply.send({ team: teamJson(caller) });
+    },
+  );
+
+  app.get('/session', { schema: { hide: true } }, async (request, reply) => {
+    // Not counted as a failed attempt: the page asks at every load, signed in or not.
+    if (!isFromDashboard(request.headers)) {
+      return fail('not_signed_in', { say: `Send the header "${dashboardHeader}: any".` });
+    }
+    const caller = await sessions.authenticate(request.headers, 'read');
+    request.caller = caller;
+    return reply.send(sessionJson(caller));
+  });
+
+  app.delete('/session', { ...options, schema: { hide: true } }, (request, reply) => {
+    sendCookie(request, reply, '', 0);
+    return reply.code(204).send();
+  });
+};
+
+async function signIn(
+  { gate: { authenticator, sessions }, store, clock }: RouteDeps,
+  { key, code }: { key?: string; code?: string },
+) {
+  if ((key === undefined) === (code === undefined)) {
+    const message = 'must be a JSON object with either "key" or "code"';
+    return fail('invalid_input', { errors: [{ field: 'body', message }] });
+  }
+  if (code === undefined) {
+    const { keyId } = await authenticator.authenticate(`Bearer ${key}`);
+    return sessions.start(keyId);
+  }
+  const keyId = await findCode({ store, clock }, code);
+  const started = await sessions.start(keyId);
+  // Last, so that a code is not used up by a sign-in that fails. Only one request can take it.
+  const taken = await store.takeSignInCode(hashSignInCode(code), clock());
+  return taken === null ? fail('sign_in_code_invalid') : started;
+}
+
+async function findCode(
+  { store, clock }: Pick<RouteDeps, 'store' | 'clock'>,
+  code: string,
+): Promise<string> {
+  if (!isWellFormedSignInCode(code)) return fail('sign_in_code_invalid');
+  const keyId = await store.findSignInCode(hashSignInCode(code), clock());
+  return keyId ?? fail('sign_in_code_invalid');
+}
+
+function sessionJson(caller: SessionCaller) {
+  const { scope, endsAtUs } = caller;
+  return { team: teamJson(caller), scope, expires_at: formatTimestamp(endsAtUs) };
+}
+
+function teamJson({ teamId, teamName }: SessionCaller) {
+  return { id: teamId, name: teamName };
+}

@@ -1,0 +1,265 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/limits.ts';
+import { manualClock, startTestService, temporaryFolder, us } from '../support/service.ts';
+import type { Answer, TestService } from '../support/service.ts';
+import { assertProblem, bearer, send } from './helpers.ts';
+import {
+  cookieOf,
+  newCode,
+  postSession,
+  readWith,
+  signIn,
+  withService,
+  withSession,
+} from './session-helpers.ts';
+
+let service: TestService;
+before(async () => {
+  service = await startTestService({ flags: { 'trust-proxy': '127.0.0.1' } });
+});
+after(() => service.stop());
+
+const hourUs = 3_600_000_000;
+
+function read(cookie: string, team = 'any', from = service): Promise<Answer> {
+  return readWith(from, cookie, team);
+}
+
+describe('a session ends', () => {
+  test('within a second of the revocation of its key, and stays so', async () => {
+    const { key, keyId } = await service.keyFor();
+    const cookie = await signIn(service, key);
+    for (let i = 0; i < 3; i++) assert.equal((await read(cookie)).status, 200);
+    await service.beside.revokeKey(keyId, Date.now() * 1000);
+    const revokedAtMs = performance.now();
+    let refusedAfterMs: number | null = null;
+    while (performance.now() - revokedAtMs < 1_200) {
+      const askedAtMs = performance.now();
+      const answer = await read(cookie);
+      if (answer.status === 200) assert.equal(refusedAfterMs, null, 'it worked again');
+      else {
+        assertProblem(answer, 'key_revoked');
+        refusedAfterMs ??= askedAtMs - revokedAtMs;
+      }
+      await sleep(50);
+    }
+    assert.ok(refusedAfterMs !== null && refusedAfterMs < 1_000, `after ${refusedAfterMs} ms`);
+  });
+
+  test('after 12 hours, and with its key if that expires earlier', async () => {
+    const startUs = us('2026-11-04T12:00:00Z');
+    const clock = manualClock(startUs);
+    await withService({ clock }, async (other) => {
+      const [lasting, brief] = [
+        await other.keyFor('lasting'),
+        await other.keyFor('brief', { expiresAtUs: startUs + hourUs }),
+      ];
+      const longCookie = await signIn(other, lasting.key);
+      const answer = await postSession(other, { body: { key: brief.key } });
+      assert.match(answer.headers.get('set-cookie') ?? '', /; Max-Age=3600;/);
+      assert.equal(answer.json.expires_at, '2026-11-04T13:00:00.000000Z');
+      const code = await newCode(other, lasting.keyId, startUs);
+
+      clock.set(startUs + hourUs - 1);
+      assert.equal((await read(cookieOf(answer), 'any', other)).status, 200);
+      assertProblem(await postSession(other, { body: { code } }), 'sign_in_code_invalid');
+      clock.set(startUs + hourUs);
+      assertProblem(await read(cookieOf(answer), 'any', other), 'key_expired');
+      clock.set(startUs + 12 * hourUs - 1);
+      assert.equal((await read(longCookie, 'any', other)).status, 200);
+      clock.set(startUs + 12 * hourUs);
+      assertProblem(await read(longCookie, 'any', other), 'not_signed_in');
+    });
+  });
+
+  test('when it is signed out: the browser is told to drop the cookie', async () => {
+    const { key } = await service.keyFor();
+    const cookie = await signIn(service, key);
+    const answer = await service.call(null, 'DELETE', '/session', undefined, withSession(cookie));
+    assert.equal(answer.status, 204);
+    const [name] = cookie.split('=');
+    assert.equal(
+      answer.headers.get('set-cookie'),
+      `${name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Strict`,
+    );
+  });
+
+  test('for a page that shows another team, so that no tab mixes two teams', async () => {
+    const [a, b] = [await service.keyFor(), await service.keyFor()];
+    const cookie = await signIn(service, b.key);
+    assert.equal((await read(cookie, b.teamId)).status, 200);
+    assertProblem(await read(cookie, a.teamId), 'not_signed_in');
+    assertProblem(await read(cookie, ''), 'not_signed_in');
+  });
+});
+
+describe('a session cookie', () => {
+  test('may only read, also when its key has the scope "full"', async () => {
+    const { key } = await service.keyFor();
+    const headers = withSession(await signIn(service, key));
+    for (const path of ['/traces', '/traces/batch']) {
+      const answer = await service.call(null, 'POST', path, { model: 'm' }, headers);
+      assertProblem(answer, 'scope_missing');
+    }
+    assert.equal((await service.call(key, 'GET', '/traces')).json.total, 0);
+  });
+
+  test('that was changed in any part, or was made for another key, is refused', async () => {
+    const [own, other] = [await service.keyFor(), await service.keyFor()];
+    const cookie = await signIn(service, own.key);
+    const [name = '', value = ''] = cookie.split('=');
+    const [keyId = '', endsAtUs = '', seal = ''] = value.split('.');
+    assert.equal(keyId, own.keyId);
+    const [, , otherSeal] = (await signIn(service, other.key)).split('.');
+    const flipped = `${seal.startsWith('A') ? 'B' : 'A'}${seal.slice(1)}`;
+    for (const forged of [
+      `${other.keyId}.${endsAtUs}.${seal}`,
+      `${other.keyId}.${endsAtUs}.${otherSeal}x`,
+      `${keyId}.${Number(endsAtUs) + 1}.${seal}`,
+      `${keyId}.${endsAtUs}.${flipped}`,
+      `${keyId}.${endsAtUs}.${seal.slice(0, -1)}`,
+      `${keyId}.${endsAtUs}.`,
+      `environment.${endsAtUs}.${seal}`,
+      `${keyId}.${endsAtUs}`,
+      own.key,
+      '',
+      '..',
+    ]) {
+      assertProblem(await read(`${name}=${forged}`), 'not_signed_in');
+    }
+    assert.equal((await read(`a=b; ${cookie}; c=d`)).status, 200);
+    assertProblem(await read(cookie.replace('=', '-x=')), 'not_signed_in');
+    // The seal holds the hash of the key: another key with the same id does not inherit the session.
+    await service.sql(`update api_keys set hash = '${'0'.repeat(64)}' where id = '${keyId}'`);
+    await sleep(limits.keyCacheTtlMs);
+    assertProblem(await read(cookie), 'not_signed_in');
+  });
+
+  test('is ignored without the header that only the dashboard sends', async () => {
+    const { key } = await service.keyFor();
+    const cookie = await signIn(service, key);
+    for (const path of ['/traces', '/analytics/overview']) {
+      const answer = await service.call(null, 'GET', path, undefined, { cookie });
+      assertProblem(answer, 'key_missing');
+    }
+    const current = await service.call(null, 'GET', '/session', undefined, { cookie });
+    assertProblem(current, 'not_signed_in');
+  });
+
+  test('loses against an Authorization header, good or bad', async () => {
+    const [own, other] = [await service.keyFor(), await service.keyFor()];
+    await service.call(other.key, 'POST', '/traces', { model: 'of-the-other' });
+    const headers = withSession(await signIn(service, own.key));
+    const page = await service.call(other.key, 'GET', '/traces', undefined, headers);
+    assert.equal(page.json.total, 1);
+    for (const authorization of ['', 'Basic x', `Bearer ${own.key}0`]) {
+      const path = '/traces';
+      const answer = await send(service.url, { path, headers: { ...headers, authorization } });
+      assert.equal(answer.status, 401, authorization);
+    }
+  });
+
+  test('has a name and a path of its installation, survives a restart, and is worth nothing elsewhere', async () => {
+    const folder = temporaryFolder();
+    try {
+      let cookie = '';
+      const flags = { 'base-path': '/v1' };
+      await withService({ folder: folder.path, flags }, async (other) => {
+        const { key } = await other.keyFor();
+        const answer = await postSession(other, { body: { key } });
+        assert.match(answer.headers.get('set-cookie') ?? '', /; Path=\/v1; /);
+        cookie = cookieOf(answer);
+      });
+      await withService({ folder: folder.path, flags }, async (other) => {
+        assert.equal((await read(cookie, 'any', other)).status, 200);
+      });
+      const here = await signIn(service, (await service.keyFor()).key);
+      const [name = '', value = ''] = cookie.split('=');
+      const [nameHere = ''] = here.split('=');
+      assert.notEqual(name, nameHere);
+      assertProblem(await read(`${nameHere}=${value}`), 'not_signed_in');
+    } finally {
+      folder.remove();
+    }
+  });
+
+  test('is for TLS only when the request came over TLS, as a trusted proxy says', async () => {
+    const forwarded = { 'x-forwarded-proto': 'https', 'x-forwarded-for': '10.0.0.1' };
+    const { key } = await service.keyFor();
+    const trusted = await postSession(service, { body: { key }, headers: forwarded });
+    assert.match(trusted.headers.get('set-cookie') ?? '', /; HttpOnly; SameSite=Strict; Secure$/);
+    await withService({}, async (other) => {
+      const body = { key: (await other.keyFor()).key };
+      const untrusted = await postSession(other, { body, headers: forwarded });
+      assert.doesNotMatch(untrusted.headers.get('set-cookie') ?? '', /Secure/);
+    });
+  });
+});
+
+describe('a page of another origin', () => {
+  test('cannot sign in, look at a code or sign out: the browser says where the request is from', async () => {
+    const { key, keyId } = await service.keyFor();
+    const code = await newCode(service, keyId);
+    for (const site of ['cross-site', 'same-site', 'anything else']) {
+      const headers = { 'sec-fetch-site': site };
+      for (const [body, path] of [
+        [{ key }, '/session'],
+        [{ code }, '/session'],
+        [{ code }, '/session/preview'],
+      ] as const) {
+        const answer = await postSession(service, { body, path, headers });
+        assertProblem(answer, 'cross_site_request');
+        assert.equal(answer.headers.get('set-cookie'), null);
+      }
+      const out = await send(service.url, { method: 'DELETE', path: '/session', headers });
+      assertProblem(out, 'cross_site_request');
+    }
+    for (const site of ['same-origin', 'none']) {
+      const headers = { 'sec-fetch-site': site };
+      assert.equal((await postSession(service, { body: { key }, headers })).status, 201);
+    }
+  });
+
+  test('cannot send a form that signs in: only JSON is read', async () => {
+    const { key } = await service.keyFor();
+    for (const type of [
+      'text/plain',
+      'application/x-www-form-urlencoded',
+      'multipart/form-data; boundary=x',
+    ]) {
+      const answer = await postSession(service, {
+        body: { key },
+        headers: { 'content-type': type },
+      });
+      assertProblem(answer, 'unsupported_media_type');
+      assert.equal(answer.headers.get('set-cookie'), null);
+    }
+  });
+
+  test('is granted nothing when its browser asks: no reply has a CORS header', async () => {
+    const { key } = await service.keyFor();
+    const cookie = await signIn(service, key);
+    const origin = { origin: 'http://evil.example' };
+    const asked = {
+      ...origin,
+      'access-control-request-method': 'GET',
+      'access-control-request-headers': 'x-tracetally-dashboard',
+    };
+    for (const [method, path, headers] of [
+      ['OPTIONS', '/traces', asked],
+      ['OPTIONS', '/session', asked],
+      ['GET', '/traces', { ...origin, ...withSession(cookie) }],
+      ['GET', '/session', { ...origin, ...withSession(cookie) }],
+      ['GET', '/traces', { ...origin, ...bearer(key) }],
+    ] as const) {
+      const answer = await send(service.url, { method, path, headers });
+      const granted = [...answer.headers.keys()].filter((name) =>
+        name.startsWith('access-control'),
+      );
+      assert.deepEqual(granted, [], `${method} ${path}`);
+      if (method === 'OPTIONS') assert.equal(answer.status, 405);
+    }
+  });
+});
