@@ -1,4 +1,6 @@
 import { TraceTallyError, errorOfReply } from '../../../client/src/errors.ts';
+import { fits } from '../../../client/src/reply-check.ts';
+import type { Shape } from '../../../client/src/reply-check.ts';
 import { serialise } from '../../../client/src/transport.ts';
 import { baseUrl } from './base-url.ts';
 import { anyTeam, dashboardHeaders, openTransport, requestTimeoutMs } from './session-transport.ts';
@@ -20,8 +22,8 @@ export type CurrentSession =
 
 export async function readSession(): Promise<CurrentSession> {
   try {
-    const reply = await openTransport(anyTeam).try({ method: 'GET', path: '/session' });
-    return { current: reply as SignedIn, refusal: null };
+    const call = { method: 'GET', path: '/session', isReply: isSignedIn } as const;
+    return { current: await openTransport(anyTeam).try(call), refusal: null };
   } catch (error) {
     if (error instanceof TraceTallyError && error.status === 401) {
       return { current: null, refusal: error };
@@ -32,17 +34,24 @@ export async function readSession(): Promise<CurrentSession> {
 
 /** Exchanges a key or a code for a session. */
 export async function startSession(secret: { key: string } | { code: string }): Promise<SignedIn> {
-  return (await post('/session', secret)) as SignedIn;
+  return post('/session', secret);
 }
 
 /** Which team a code signs in to. The code stays valid. */
 export async function previewCode(code: string): Promise<SignedIn> {
-  return (await post('/session/preview', { code })) as SignedIn;
+  return post('/session/preview', { code });
 }
 
-async function post(path: string, body: object): Promise<unknown> {
+async function post(path: string, secret: object): Promise<SignedIn> {
   const transport = openTransport(anyTeam);
-  return transport.try({ method: 'POST', path, body: await transport.prepare(serialise(body)) });
+  const body = await transport.prepare(serialise(secret));
+  return transport.try({ method: 'POST', path, body, isReply: isSignedIn });
+}
+
+const signedInShape: Shape<SignedIn> = { team: { id: 'string', name: 'string' } };
+
+function isSignedIn(reply: unknown): reply is SignedIn {
+  return fits<SignedIn>(reply, signedInShape);
 }
 
 export async function endSession(): Promise<void> {

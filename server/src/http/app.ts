@@ -91,6 +91,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   app.decorateRequest('caller', null);
   app.decorateRequest('startMs', 0);
   app.decorateRequest('bodyBytes', 0);
+  app.decorateRequest('bodyHolder', null);
   app.decorateRequest('bodyHash', null);
   app.addHook('onRequest', (request, reply, done) => {
     beginReply(request, reply);

@@ -7,6 +7,8 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** What this request holds of the budget. */
     bodyBytes: number;
+    /** In whose share they count. */
+    bodyHolder: Holder | null;
   }
 }
 
@@ -31,7 +33,7 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
   function remove(request: FastifyRequest, bytes: number): void {
     const held = Math.min(bytes, request.bodyBytes);
     if (held === 0) return;
-    share.give(holderOf(request), held);
+    share.give(request.bodyHolder ?? anonymous, held);
     request.bodyBytes -= held;
   }
 
@@ -40,6 +42,7 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
       return share.used;
     },
     hold(request, reply, done) {
+      request.bodyHolder = request.caller;
       reply.raw.on('close', () => remove(request, request.bodyBytes));
       done();
     },
@@ -47,7 +50,7 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
       // The caller has gone, and the 'close' that gives bytes back with it.
       if (request.raw.socket.destroyed) return;
       // The rest of the body is not wanted.
-      if (!share.tryTake(holderOf(request), bytes)) {
+      if (!share.tryTake(request.bodyHolder ?? anonymous, bytes)) {
         fail('queue_full', { headers: { connection: 'close' } });
       }
       request.bodyBytes += bytes;
@@ -58,7 +61,3 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
 
 /** All requests without a caller, such as sign-ins, share the part of one team. */
 const anonymous: Holder = { teamId: 'anonymous', keyId: null };
-
-function holderOf({ caller }: FastifyRequest): Holder {
-  return caller ?? anonymous;
-}

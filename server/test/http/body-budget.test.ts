@@ -68,6 +68,21 @@ test('the budget is whole at the start, and this very check sees a part that is 
   await assertBudgetWhole(here());
 });
 
+test('a sign-in gives its share back, though its caller is known only in the end', async () => {
+  for (let i = 0; i < 3; i++) {
+    const body = JSON.stringify({ key: i === 1 ? 'unknown' : here().key });
+    const headers = { ...http.jsonType };
+    const { status } = await http.send(here().url, {
+      method: 'POST',
+      path: '/session',
+      body,
+      headers,
+    });
+    assert.equal(status, i === 1 ? 401 : 201);
+  }
+  await assertBudgetWhole(here());
+});
+
 test('a body that is announced and not sent holds nothing', async () => {
   const uploads = Array.from({ length: 20 }, () =>
     holdUpload(here(), '/traces/batch', limits.batchBodyBytesMax, 10),

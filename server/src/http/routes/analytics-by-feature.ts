@@ -2,7 +2,8 @@ import { featureRecord } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { rowsMaxOf, sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
-import { GroupQuery, analyticsRefusals, refusals, replies } from '../schemas.ts';
+import { GroupQuery } from '../parameters.ts';
+import { analyticsRefusals, refusals, replies } from '../schemas.ts';
 
 /** `GET /analytics/by-feature`: one row a feature. */
 export const getByFeature: Route = (app, { store, gate, replyBudget }) => {

@@ -2,7 +2,8 @@ import { modelRecord } from '../../core/analytics.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { rowsMaxOf, sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
-import { GroupQuery, analyticsRefusals, refusals, replies } from '../schemas.ts';
+import { GroupQuery } from '../parameters.ts';
+import { analyticsRefusals, refusals, replies } from '../schemas.ts';
 
 /** `GET /analytics/by-model`: one row a model. */
 export const getByModel: Route = (app, { store, gate, replyBudget }) => {

@@ -3,7 +3,8 @@ import { parseUuid } from '../../core/uuid.ts';
 import { fail } from '../../errors.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import type { Route } from '../route.ts';
-import { TraceParams, refusals, replies } from '../schemas.ts';
+import { TraceParams } from '../parameters.ts';
+import { refusals, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `GET /traces/{trace_id}`: a trace that is missing, of another team, or no UUID at all gets the same answer. */

@@ -4,7 +4,8 @@ import type { PayloadName } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { omittedPayloads } from '../omit.ts';
 import type { Route } from '../route.ts';
-import { PageQuery, refusals, replies } from '../schemas.ts';
+import { PageQuery } from '../parameters.ts';
+import { refusals, replies } from '../schemas.ts';
 import { listedTraceJson } from '../trace-json.ts';
 
 /** `GET /traces`: the last page is as fast as the first. */

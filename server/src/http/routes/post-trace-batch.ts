@@ -9,14 +9,8 @@ import { fieldErrors } from '../field-errors.ts';
 import { onceOf, tracesToShow } from '../idempotency.ts';
 import { omittedPayloads } from '../omit.ts';
 import type { Route } from '../route.ts';
-import {
-  BatchBody,
-  IdempotencyHeaders,
-  OmitQuery,
-  TraceBody,
-  refusals,
-  replies,
-} from '../schemas.ts';
+import { IdempotencyHeaders, OmitQuery } from '../parameters.ts';
+import { BatchBody, TraceBody, refusals, replies } from '../schemas.ts';
 import { listedTraceJson } from '../trace-json.ts';
 
 interface Rejection {

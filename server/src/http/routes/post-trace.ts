@@ -2,7 +2,8 @@ import { draftTrace } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { onceOf, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
-import { IdempotencyHeaders, TraceBody, refusals, replies } from '../schemas.ts';
+import { IdempotencyHeaders } from '../parameters.ts';
+import { TraceBody, refusals, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
