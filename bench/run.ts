@@ -38,6 +38,7 @@ ${benches.map(({ name, asks }) => `  ${name.padEnd(8)} ${asks}`).join('\n')}
 
   --quick       tiny sizes and one round: only shows that everything runs
   --data DIR    keep the filled SQLite databases there, and use those that are there
+  --against DIR another checkout, such as one of the commit before: ingest measures both in the same run
   --help
 
 Every figure is a ratio to a control of the same run, measured in turns; the median of ${fullPlan.rounds} rounds. Results go to
@@ -49,6 +50,7 @@ async function main(): Promise<void> {
     options: {
       quick: { type: 'boolean', default: false },
       data: { type: 'string' },
+      against: { type: 'string' },
       help: { type: 'boolean', default: false },
     },
   });
@@ -58,7 +60,7 @@ async function main(): Promise<void> {
   refuseWithoutGenerator();
 
   const chosen = names.length === 0 ? benches : benches.filter(({ name }) => names.includes(name));
-  const lab = openLab(flags.quick ? quickPlan : fullPlan, flags.data ?? null);
+  const lab = openLab(flags.quick ? quickPlan : fullPlan, flags.data ?? null, flags.against);
   process.once('exit', () => {
     endChildren();
     lab.clear();

@@ -1,3 +1,4 @@
+import { compareIngest } from '../lab/before-after.ts';
 import type { Bench } from '../lab/bench.ts';
 import { smallPayloads } from '../lab/bodies.ts';
 import { fire } from '../lab/load.ts';
@@ -26,6 +27,7 @@ export const ingest: Bench = {
     });
     await echo.stop();
     await service.stop();
+    const compared = lab.against === null ? [] : await compareIngest(lab, lab.against);
 
     const rates = ours.map((load) => load.perSecond);
     const echoRates = E.map((load) => load.perSecond);
@@ -57,6 +59,7 @@ export const ingest: Bench = {
         goal: null,
         detail: `D ${perSecond(storeRates)}`,
       },
+      ...compared,
     ];
   },
 };

@@ -50,10 +50,12 @@ export interface FileDataset extends Dataset {
 /** What the benches share: a folder, and databases that are filled once. */
 export interface Lab {
   plan: Plan;
+  /** Another checkout to compare with; null if there is none. */
+  against: string | null;
   /** A path for a file of one bench. */
   file(name: string): string;
-  /** A new, empty database with a key. */
-  emptyDatabase(name: string): Promise<FileDataset>;
+  /** A new, empty database with a key, made by another checkout if that is given. */
+  emptyDatabase(name: string, checkout?: string | null): Promise<FileDataset>;
   /** A filled one. */
   dataset(traces: number): Promise<FileDataset>;
   say(line: string): void;
@@ -63,14 +65,19 @@ export interface Lab {
 const team = 'bench';
 
 /** With a folder given, its databases stay and are used again the next time. */
-export function openLab(plan: Plan, keepIn: string | null): Lab {
+export function openLab(plan: Plan, keepIn: string | null, against: string | null = null): Lab {
   const folder = mkdtempSync(join(tmpdir(), 'tracetally-bench-'));
   const dataFolder = keepIn ?? folder;
   mkdirSync(dataFolder, { recursive: true });
   const made = new Map<number, Promise<FileDataset>>();
 
-  async function describe(name: string, path: string, traces: number): Promise<FileDataset> {
-    return { path, ...(await withKey(name, urlOf(path), traces)) };
+  async function describe(
+    name: string,
+    path: string,
+    traces: number,
+    checkout: string | null = null,
+  ): Promise<FileDataset> {
+    return { path, ...(await withKey(name, urlOf(path), traces, checkout)) };
   }
 
   async function fill(traces: number): Promise<FileDataset> {
@@ -82,9 +89,10 @@ export function openLab(plan: Plan, keepIn: string | null): Lab {
 
   return {
     plan,
+    against,
     say,
     file: (name) => join(folder, name),
-    emptyDatabase: (name) => describe(name, join(folder, `${name}.db`), 0),
+    emptyDatabase: (name, checkout) => describe(name, join(folder, `${name}.db`), 0, checkout),
     dataset(traces) {
       const dataset = made.get(traces) ?? fill(traces);
       made.set(traces, dataset);
@@ -95,8 +103,13 @@ export function openLab(plan: Plan, keepIn: string | null): Lab {
 }
 
 /** The database of this URL, with a key to the team that `fillDatabase` fills. */
-export async function withKey(name: string, url: string, traces: number): Promise<Dataset> {
-  return { name, url, key: await makeKey(url, team), traces };
+export async function withKey(
+  name: string,
+  url: string,
+  traces: number,
+  checkout: string | null = null,
+): Promise<Dataset> {
+  return { name, url, key: await makeKey(url, team, checkout), traces };
 }
 
 export async function fillDatabase(url: string, traces: number): Promise<void> {

@@ -1,10 +1,12 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { spawnCli } from '../../server/test/support/cli.ts';
+import type { HowToRun } from '../../server/test/support/cli.ts';
 import { watchChild } from './children.ts';
 
 /** A server in a process of its own. */
@@ -21,10 +23,13 @@ export function startControl(file: string, args: readonly string[] = []): Promis
   return whenListening(file, spawn(process.execPath, [path, ...args], { stdio }));
 }
 
-/** The real service on this database, such as `sqlite:…` or `postgres://…`, started as anyone starts it. */
-export function startService(database: string): Promise<Running> {
+/**
+ * The real service on this database, such as `sqlite:…` or `postgres://…`, started as anyone starts it; of another checkout if
+ * that is given.
+ */
+export function startService(database: string, checkout: string | null = null): Promise<Running> {
   const args = ['serve', '--port', '0', '--log-level', 'warn'];
-  const child = spawnCli(args, environmentFor(database));
+  const child = spawnCli(args, environmentFor(database), launcherOf(checkout));
   child.stderr.pipe(process.stderr);
   return whenListening('the service', child);
 }
@@ -55,9 +60,17 @@ async function whenListening(
   };
 }
 
+function launcherOf(checkout: string | null): HowToRun {
+  return checkout === null ? {} : { launcher: join(checkout, 'server/bin/tracetally.js') };
+}
+
 /** A key of the team, made with the command line. */
-export async function makeKey(database: string, team: string): Promise<string> {
-  const { key } = await tracetally(database, ['keys', 'create', '--team', team]);
+export async function makeKey(
+  database: string,
+  team: string,
+  checkout: string | null = null,
+): Promise<string> {
+  const { key } = await tracetally(database, ['keys', 'create', '--team', team], checkout);
   return String(key);
 }
 
@@ -65,8 +78,10 @@ export async function makeKey(database: string, team: string): Promise<string> {
 export async function tracetally(
   database: string,
   args: readonly string[],
+  checkout: string | null = null,
 ): Promise<Record<string, unknown>> {
-  const child = watchChild(spawnCli([...args, '--json'], environmentFor(database)));
+  const how = launcherOf(checkout);
+  const child = watchChild(spawnCli([...args, '--json'], environmentFor(database), how));
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
   const code = await ended;
@@ -77,6 +92,13 @@ export async function tracetally(
 /** The database by the environment: its URL may hold a password, and a command line shows in the list of processes. */
 function environmentFor(database: string): Record<string, string> {
   return { TRACETALLY_DATABASE: database };
+}
+
+/** CPU time that the process has used so far, of all its threads. */
+export function cpuSeconds(pid: number): number {
+  const [, ...fields] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
+  const ticksPerSecond = 100;
+  return (Number(fields[10]) + Number(fields[11])) / ticksPerSecond;
 }
 
 export function residentMb(pid: number): number {

@@ -54,10 +54,11 @@ export class TraceTally {
   async record(trace: TraceInput, options: RecordOptions = {}): Promise<Trace> {
     const body = await this.#transport.prepare(serialise(trace));
     const { signal, idempotencyKey = newIdempotencyKey() } = options;
-    // Without types a model may be anything; then the server says what is wrong with it.
-    const model = wellFormed(String(trace.model));
+    // An object may write itself as other JSON than its fields, and without types a model may be anything.
+    const isPlain = typeof trace.model === 'string' && !('toJSON' in trace);
+    const model = isPlain ? wellFormed(trace.model) : null;
     const isReply = (reply: unknown): reply is Trace =>
-      fits<Trace>(reply, traceShape) && reply.model === model;
+      fits<Trace>(reply, traceShape) && (model === null || reply.model === model);
     const path = '/traces';
     return this.#transport.call({ method: 'POST', path, body, idempotencyKey, signal, isReply });
   }

@@ -92,7 +92,7 @@ const settings = {
     'rate-limit',
     'TRACETALLY_RATE_LIMIT',
     null,
-    'requests a minute and key; without it there is no limit',
+    'requests per minute per key; without it there is no limit',
     {
       expected: 'a number from 1 to 1000000',
       parse: (text) => wholeNumber(text, 1, 1_000_000),

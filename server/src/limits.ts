@@ -33,14 +33,19 @@ export const limits = Object.freeze({
   // A body of more JSON values is refused: parsing millions of empty lists would hold up every other request.
   bodyValuesMax: 250_000,
 
+  // About what the fields that a caller did not send add to a stored trace in a reply.
+  storedFieldsBytesMax: 512,
+
   // Large replies that are not sent yet, shared fairly between teams and keys. Past its share a large read is answered 503.
   repliesBytesMax: 64 * 1024 * 1024,
   // How long reads that may be large can go on in one turn of the event loop before others get their turn.
-  heavyTurnMsMax: 10,
+  heavyTurnMsMax: 5,
   // A peer that does not take one slice of a reply in this time is disconnected.
   replyStallMsMax: 10_000,
+  // Connections that may wait to be accepted. One more would be dropped by the kernel, and try again after a second at the earliest.
+  connectionsWaitingMax: 4_096,
   // Requests that may wait on one connection, and on all, while an earlier one of the same connection is being answered.
-  pipelinedRequestsMax: 16,
+  pipelinedRequestsMax: 100,
   pipelinedRequestsInAllMax: 4_096,
 
   // Lists of more names than `groupChunkRows` that are being read at once, shared fairly, and how long one may take.
@@ -82,6 +87,7 @@ export const limits = Object.freeze({
   // Time.
   clockAheadUsMax: 5_000_000,
   busyTimeoutMs: 5_000,
+  busyRetryMs: 5,
   lockTimeoutMs: 1_000,
   keyCacheTtlMs: 500,
   keyUseIntervalMs: 60_000,
@@ -110,7 +116,7 @@ export const limits = Object.freeze({
   postgresIdleMsMax: 30_000,
   // What no request waits for: a look at all traces of all teams, migrations, the spreading over a cluster.
   postgresUnhurriedMsMax: 24 * 3_600_000,
-  // A write that could not begin in this time is refused: nobody waits without end.
+  // A write that could not begin in this time is refused: no request waits forever.
   postgresWaitMsMax: 10_000,
   // A transaction that lost its connection or a race is tried again; a commit in doubt is looked for.
   postgresAttemptsMax: 4,

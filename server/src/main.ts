@@ -10,6 +10,7 @@ import { OperatorError } from './errors.ts';
 import { buildApp } from './http/app.ts';
 import { openBodyBudget } from './http/body-budget.ts';
 import { readPage } from './http/dashboard/assets.ts';
+import { openReplyBudget } from './http/reply-budget.ts';
 import type { App } from './http/route.ts';
 import type { EnvKey } from './http/authenticator.ts';
 import { openGroupCommit } from './ingest/group-commit.ts';
@@ -70,6 +71,7 @@ export async function startService(
       store,
       commits,
       bodyBudget: openBodyBudget(limits.bodiesBytesMax),
+      replyBudget: openReplyBudget(limits.repliesBytesMax),
       clock,
       logger,
       version,
@@ -82,7 +84,9 @@ export async function startService(
       authFailuresPerMinuteMax: limits.authFailuresPerMinuteMax,
       isStopping: () => isStopping,
     });
-    await app.listen({ host: config.host, port: config.port }).catch(explainListen(config));
+    const { host, port } = config;
+    const backlog = limits.connectionsWaitingMax;
+    await app.listen({ host, port, backlog }).catch(explainListen(config));
     const url = serverUrl({ ...config, port: (app.server.address() as AddressInfo).port });
     logger.info(`version ${version} listens on ${url}`);
     // Only now, when nothing can fail any more: a key that was made but never shown would be lost.

@@ -7,7 +7,7 @@ export interface Holder {
 
 /**
  * Divides one bounded resource between teams. A team may hold no more than is left free: one busy team gets half, two get a third
- * each, and whatever the others hold, a team that holds nothing finds room. Within a team a key gets at most a third of the whole,
+ * each, and a team that holds nothing finds room as long as single amounts are small beside the whole. Within a team a key gets at most a third of the whole,
  * so that one leaked key cannot take its team's part either.
  */
 export class FairShare {

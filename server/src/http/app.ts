@@ -5,7 +5,6 @@ import fastify from 'fastify';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import type { GroupCommit } from '../ingest/group-commit.ts';
-import { limits } from '../limits.ts';
 import type { Store } from '../store/store.ts';
 import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
@@ -20,7 +19,7 @@ import { limitByAddress, limitByKey } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
-import { openReplyBudget } from './reply-budget.ts';
+import type { ReplyBudget } from './reply-budget.ts';
 import { beginReply, logRequest } from './every-reply.ts';
 import { requireBody } from './require-body.ts';
 import type { App, Route, RouteDeps } from './route.ts';
@@ -64,6 +63,7 @@ export interface AppOptions extends ServerSettings {
   store: Store;
   commits: GroupCommit;
   bodyBudget: BodyBudget;
+  replyBudget: ReplyBudget;
   clock: Clock;
   envKey: EnvKey | null;
   basePath: string;
@@ -76,14 +76,13 @@ export interface AppOptions extends ServerSettings {
 }
 
 export async function buildApp(options: AppOptions): Promise<App> {
-  const { basePath, bodyBudget, isStopping, logger } = options;
+  const { basePath, bodyBudget, replyBudget, isStopping, logger } = options;
   const problemLog = { logger, failures: openFailureLog(logger) };
   const app: App = fastify(
     serverOptions(options, problemLog),
   ).withTypeProvider<TypeBoxTypeProvider>();
 
   const methods = watchRoutes(app);
-  const replyBudget = openReplyBudget(limits.repliesBytesMax);
   acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(problemLog, request, reply, error));
@@ -97,6 +96,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
     beginReply(request, reply);
     if (isStopping()) reply.header('connection', 'close');
     refuseAmbiguousFraming(request.raw);
+    // Whatever route parses a body, its bytes come back.
+    if (request.method !== 'GET') bodyBudget.hold(request, reply);
     // Before the body is read: a stranger must not make us parse megabytes for a path that does not exist.
     if (request.is404) refusePath(methods.allowedAt(request.url));
     done();
@@ -128,7 +129,6 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const deps: RouteDeps = {
     ...options,
     gate: await openGate(app, options),
-    replyBudget,
   };
   const addAll = (routes: readonly Route[]) => async (scope: App) => {
     for (const route of routes) route(scope, deps);

@@ -19,8 +19,8 @@ declare module 'fastify' {
 export interface BodyBudget {
   /** What all requests hold now. */
   readonly usedBytes: number;
-  /** A hook that gives back what the request holds when the reply has left or the caller has gone. */
-  hold(request: FastifyRequest, reply: FastifyReply, done: () => void): void;
+  /** Gives back what the request holds when its reply has left or the caller has gone. */
+  hold(request: FastifyRequest, reply: FastifyReply): void;
   /** Counts bytes that have arrived or were unpacked. Fails with 503 past the caller's share. */
   add(request: FastifyRequest, bytes: number): void;
   /** Counts bytes that are no longer held. */
@@ -41,16 +41,16 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
     get usedBytes() {
       return share.used;
     },
-    hold(request, reply, done) {
-      request.bodyHolder = request.caller;
+    hold(request, reply) {
       reply.raw.on('close', () => remove(request, request.bodyBytes));
-      done();
     },
     add(request, bytes) {
       // The caller has gone, and the 'close' that gives bytes back with it.
       if (request.raw.socket.destroyed) return;
+      // The caller of a sign-in is known only later: what was counted for one holder comes back to the same.
+      request.bodyHolder ??= request.caller ?? anonymous;
       // The rest of the body is not wanted.
-      if (!share.tryTake(request.bodyHolder ?? anonymous, bytes)) {
+      if (!share.tryTake(request.bodyHolder, bytes)) {
         fail('queue_full', { headers: { connection: 'close' } });
       }
       request.bodyBytes += bytes;

@@ -2,8 +2,9 @@ import { limits } from '../limits.ts';
 
 /**
  * Spreads work that may be heavy over the turns of the event loop. When hundreds of requests for large traces arrive at once, they
- * would otherwise all run in one turn, and nothing else would be served for seconds. While a turn is young, work starts at once; past
- * that, one piece starts per turn, and teams take turns.
+ * would otherwise all run in one turn, and nothing else would be served for seconds. While a turn is young, work starts at once; what
+ * comes later waits for the next turns, and teams take turns. A turn that took long is followed by a pause of the same length, in which
+ * the loop serves everything else and takes new connections, of which it accepts only one per turn.
  */
 export class LoopTurns {
   readonly #waiting = new Map<string, (() => void)[]>();
@@ -11,9 +12,7 @@ export class LoopTurns {
   #turnStartMs: number | null = null;
 
   enter(teamId: string, start: () => void): void {
-    const nowMs = performance.now();
-    this.#turnStartMs ??= this.#openTurn(nowMs);
-    if (this.#waiting.size === 0 && nowMs - this.#turnStartMs < limits.heavyTurnMsMax) {
+    if (this.#waiting.size === 0 && this.#isYoung()) {
       start();
       return;
     }
@@ -22,21 +21,33 @@ export class LoopTurns {
     else this.#waiting.set(teamId, [start]);
   }
 
-  #openTurn(nowMs: number): number {
-    setImmediate(() => this.#endTurn());
-    return nowMs;
+  #isYoung(): boolean {
+    const nowMs = performance.now();
+    if (this.#turnStartMs === null) {
+      this.#turnStartMs = nowMs;
+      setImmediate(() => this.#endTurn(nowMs));
+    }
+    return nowMs - this.#turnStartMs < limits.heavyTurnMsMax;
   }
 
-  #endTurn(): void {
+  #endTurn(startMs: number): void {
     this.#turnStartMs = null;
-    const [first] = this.#waiting;
-    if (!first) return;
-    const [teamId, line] = first;
-    // To the back of the line of teams, or out of it.
-    this.#waiting.delete(teamId);
-    const start = line.shift();
-    if (line.length > 0) this.#waiting.set(teamId, line);
-    this.#turnStartMs = this.#openTurn(performance.now());
-    start?.();
+    if (this.#waiting.size === 0) return;
+    const tookMs = performance.now() - startMs;
+    if (tookMs < 2 * limits.heavyTurnMsMax) this.#startWaiting();
+    else setTimeout(() => this.#startWaiting(), tookMs);
+  }
+
+  #startWaiting(): void {
+    while (this.#isYoung()) {
+      const [first] = this.#waiting;
+      if (!first) return;
+      const [teamId, line] = first;
+      // To the back of the line of teams, or out of it.
+      this.#waiting.delete(teamId);
+      const start = line.shift();
+      if (line.length > 0) this.#waiting.set(teamId, line);
+      start?.();
+    }
   }
 }

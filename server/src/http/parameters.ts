@@ -4,8 +4,9 @@ import { limits } from '../limits.ts';
 
 /** What requests carry beside their bodies: parameters of the query and the path, and headers. */
 const positiveInteger = '^[1-9][0-9]{0,8}$';
-/** From 1 to `groupRowsMax`. */
-export const groupLimit = '^([1-9][0-9]{0,2}|1000)$';
+/** From 1 to `groupRowsMax`, which is a power of ten. */
+const zeros = String(limits.groupRowsMax).length - 1;
+export const groupLimit = `^([1-9][0-9]{0,${zeros - 1}}|${limits.groupRowsMax})$`;
 const payload = `(${payloadNames.join('|')})`;
 const omit = Type.String({
   pattern: `^(?!.*${payload}.*\\1)${payload}(,${payload})*$`,

@@ -12,7 +12,7 @@ interface Turns {
 /**
  * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests makes hundreds of
  * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait gets replies to the first ones
- * and `Connection: close`, and sends the rest again, as HTTP asks it to.
+ * and `Connection: close`; HTTP clients then send the rest again on a new connection.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const bySocket = new WeakMap<Socket, Turns>();
@@ -24,19 +24,20 @@ export function inTurns(handle: RequestListener): RequestListener {
   }
 
   function next(socket: Socket, turns: Turns): void {
+    // The peer has gone, or the last reply said `Connection: close`: nothing behind it may be carried out.
+    if (socket.destroyed || socket.writableEnded) {
+      waitingInAll -= turns.waiting.length;
+      turns.waiting = [];
+      turns.isClosing = true;
+      return;
+    }
     const first = turns.waiting.shift();
     if (!first) {
       bySocket.delete(socket);
       return;
     }
     waitingInAll -= 1;
-    if (!socket.destroyed) {
-      start(...first, turns);
-      return;
-    }
-    // The peer has gone, and nothing of what still waits was begun.
-    waitingInAll -= turns.waiting.length;
-    turns.waiting = [];
+    start(...first, turns);
   }
 
   return (request, response) => {

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { NamedTally } from '../core/analytics.ts';
 import type { GroupList } from '../store/store.ts';
 import { recordsJson } from './record-json.ts';
+import { isGone } from './reply-budget.ts';
 import type { ReplyBudget } from './reply-budget.ts';
 
 type RecordOf = (group: NamedTally) => Parameters<typeof recordsJson>[0][number];
@@ -16,17 +17,16 @@ export function sendRecords(
 ): FastifyReply {
   const firstJson = recordsJson(first.map(recordOf));
   if (rest === null) return budget.send(request, reply, `[${firstJson}]`);
-  // However the reply ends: sent, cut off, or never read as that of a HEAD.
+  // However the reply ends: sent, cut off, refused, or never read as that of a HEAD.
   reply.raw.once('close', () => rest.close());
-  return budget.stream(request, reply, piecesOf(firstJson, rest, recordOf));
+  if (isGone(reply)) rest.close();
+  return budget.stream(request, reply, `[${firstJson}`, piecesOf(rest, recordOf));
 }
 
 async function* piecesOf(
-  firstJson: string,
   rest: AsyncIterable<readonly NamedTally[]>,
   recordOf: RecordOf,
 ): AsyncGenerator<string> {
-  yield `[${firstJson}`;
   for await (const chunk of rest) yield `,${recordsJson(chunk.map(recordOf))}`;
   yield ']';
 }

@@ -7,8 +7,8 @@ export interface SessionClaims {
 }
 
 export interface SealedSession extends SessionClaims {
-  /** The HMAC over the claims and the hash of the API key. */
-  seal: string;
+  /** Tells the API key from one that takes its id, such as another `TRACETALLY_API_KEY`. */
+  keyMark: string;
 }
 
 /** Cookies ignore ports, so two installations on one host need different names. */
@@ -16,24 +16,33 @@ export function sessionCookieName(secret: Uint8Array): string {
   return `tracetally-${hmac(secret, 'cookie name').slice(0, 12)}`;
 }
 
-/** With the hash of the API key in the seal, a cookie can never be valid for another key. */
+/** With a mark of the API key's hash in the claims, a cookie can never be valid for another key. */
 export function sealSession(claims: SessionClaims, keyHash: string, secret: Uint8Array): string {
-  return `${claims.keyId}.${claims.endsAtUs}.${sealOf(claims, keyHash, secret)}`;
+  const text = `${claims.keyId}.${claims.endsAtUs}.${keyMark(keyHash, secret)}`;
+  return `${text}.${sealOf(text, secret)}`;
 }
 
-const valuePattern = /^([A-Za-z0-9_]{1,64})\.([0-9]{1,16})\.([A-Za-z0-9_-]{43})$/;
+const valuePattern =
+  /^(([A-Za-z0-9_]{1,64})\.([0-9]{1,16})\.([A-Za-z0-9_-]{43}))\.([A-Za-z0-9_-]{43})$/;
 
-/** Reads the form of a cookie only. Nothing in it may be believed before `isGenuine`. */
-export function parseSession(value: string): SealedSession | null {
-  const [, keyId, endsAtUs, seal] = valuePattern.exec(value) ?? [];
-  if (keyId === undefined || endsAtUs === undefined || seal === undefined) return null;
-  return { keyId, endsAtUs: Number(endsAtUs), seal };
+/** The claims of a cookie that this installation has sealed; null for any other. A forged one is found without asking the store. */
+export function openSession(value: string, secret: Uint8Array): SealedSession | null {
+  const [, text, keyId, endsAtUs, mark, seal] = valuePattern.exec(value) ?? [];
+  if (text === undefined || keyId === undefined || mark === undefined || seal === undefined) {
+    return null;
+  }
+  if (!isSame(seal, sealOf(text, secret))) return null;
+  return { keyId, endsAtUs: Number(endsAtUs), keyMark: mark };
 }
 
-export function isGenuine(session: SealedSession, keyHash: string, secret: Uint8Array): boolean {
-  const expected = Buffer.from(sealOf(session, keyHash, secret));
-  const given = Buffer.from(session.seal);
-  return given.length === expected.length && timingSafeEqual(given, expected);
+export function isOfKey(session: SealedSession, keyHash: string, secret: Uint8Array): boolean {
+  return isSame(session.keyMark, keyMark(keyHash, secret));
+}
+
+function isSame(given: string, expected: string): boolean {
+  return (
+    given.length === expected.length && timingSafeEqual(Buffer.from(given), Buffer.from(expected))
+  );
 }
 
 /** The value of a cookie in a `Cookie` header. Of several with one name, browsers send the most specific path first. */
@@ -57,8 +66,12 @@ export function setCookieHeader({ name, value, path, maxAgeS, isSecure }: Cookie
   return `${name}=${value}; Path=${path}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure}`;
 }
 
-function sealOf({ keyId, endsAtUs }: SessionClaims, keyHash: string, secret: Uint8Array): string {
-  return hmac(secret, `session\n${keyId}\n${endsAtUs}\n${keyHash}`);
+function sealOf(text: string, secret: Uint8Array): string {
+  return hmac(secret, `session\n${text}`);
+}
+
+function keyMark(keyHash: string, secret: Uint8Array): string {
+  return hmac(secret, `key\n${keyHash}`);
 }
 
 function hmac(secret: Uint8Array, text: string): string {

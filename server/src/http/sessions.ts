@@ -9,8 +9,8 @@ import { envKeyId, openCallerCache, openUseNotes, scopeMissing } from './authent
 import type { Caller, EnvKey } from './authenticator.ts';
 import {
   cookieValue,
-  isGenuine,
-  parseSession,
+  isOfKey,
+  openSession,
   sealSession,
   sessionCookieName,
 } from './session-cookie.ts';
@@ -70,10 +70,10 @@ export function openSessions({ directory, clock, envKey, secret }: SessionsOptio
   }
 
   async function lookUp(cookie: string): Promise<SessionCaller> {
-    const session = parseSession(cookie);
+    const session = openSession(cookie, secret);
     if (session === null) return fail('not_signed_in');
     const key = await findKey(session.keyId);
-    if (key === null || !isGenuine(session, key.hash, secret)) return fail('not_signed_in');
+    if (key === null || !isOfKey(session, key.hash, secret)) return fail('not_signed_in');
     if (key.revokedAtUs !== null) return fail('key_revoked');
     return callerOf(key, session.endsAtUs);
   }

@@ -17,7 +17,11 @@ export interface WideRead {
  * reply slowly keeps what the read holds in the store.
  */
 export class WideReads {
-  readonly #share = new FairShare(limits.wideReadsMax);
+  readonly #share: FairShare;
+
+  constructor(readsMax: number) {
+    this.#share = new FairShare(readsMax);
+  }
 
   async open(teamId: string, start: () => Promise<WideRead>): Promise<GroupList> {
     const holder = { teamId, keyId: null };
@@ -35,6 +39,11 @@ export class WideReads {
     try {
       const opened = await start();
       read = opened;
+      // It took so long to open that its time is over.
+      if (isClosed) {
+        opened.close();
+        throw tookTooLong();
+      }
       return { first: await opened.next(), rest: { close, [Symbol.asyncIterator]: () => walk() } };
     } catch (error) {
       close();
@@ -44,8 +53,7 @@ export class WideReads {
     async function* walk(): AsyncGenerator<readonly NamedTally[]> {
       try {
         for (;;) {
-          if (isClosed || !read)
-            throw new Failure('reads_busy', { cause: 'the read took too long' });
+          if (isClosed || !read) throw tookTooLong();
           const chunk = await read.next();
           if (chunk.length === 0) return;
           yield chunk;
@@ -55,4 +63,8 @@ export class WideReads {
       }
     }
   }
+}
+
+function tookTooLong(): Failure {
+  return new Failure('reads_busy', { cause: 'the read took too long' });
 }

@@ -10,6 +10,8 @@ import type { ErrorCode } from '../../src/errors.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { openBodyBudget } from '../../src/http/body-budget.ts';
 import type { BodyBudget } from '../../src/http/body-budget.ts';
+import { openReplyBudget } from '../../src/http/reply-budget.ts';
+import type { ReplyBudget } from '../../src/http/reply-budget.ts';
 import { openGroupCommit } from '../../src/ingest/group-commit.ts';
 import type { QueueBounds } from '../../src/ingest/group-commit.ts';
 import { limits } from '../../src/limits.ts';
@@ -145,6 +147,7 @@ export interface BrokenService {
   url: string;
   key: string;
   bodyBudget: BodyBudget;
+  replyBudget: ReplyBudget;
   log(): string;
   stop(): Promise<void>;
 }
@@ -165,10 +168,12 @@ export async function startBrokenService(
   await sound.createKey(team.id, record);
   const lines: string[] = [];
   const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
+  const replyBudget = openReplyBudget(limits.repliesBytesMax);
   const app = await buildApp({
     store,
     commits: openGroupCommit(store, bounds),
     bodyBudget,
+    replyBudget,
     clock: openClock(clock),
     logger: pino({ level: 'debug' }, { write: (line) => void lines.push(line) }),
     version: '0.0.0',
@@ -186,6 +191,7 @@ export async function startBrokenService(
     url: `http://127.0.0.1:${(app.server.address() as AddressInfo).port}`,
     key,
     bodyBudget,
+    replyBudget,
     log: () => lines.join(''),
     async stop() {
       await app.close();

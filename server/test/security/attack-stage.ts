@@ -78,16 +78,16 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
       } finally {
         for (const socket of sockets.splice(0)) socket.destroy();
       }
-      const { peak, slowestMs, writes, failures } = await watch.end();
+      const { peak, slowestMs, writes, reads, failures } = await watch.end();
       const grown = Math.round((peak - idle) / mb);
       t.diagnostic(
         `${kind}: idle ${Math.round(idle / mb)} MB, grew by ${grown} MB at most; slowest /healthz ${Math.round(slowestMs)} ms; ` +
-          `${writes} writes of another team, ${failures.length} failed`,
+          `${writes} writes and ${reads} reads of another team, ${failures.length} failed`,
       );
       assert.ok(grown < 400, `the process grew by ${grown} MB`);
       assert.ok(slowestMs < 1_000, `/healthz took ${Math.round(slowestMs)} ms`);
       assert.deepEqual(failures, []);
-      assert.ok(writes > 0, 'the other team wrote nothing');
+      assert.ok(writes > 0 && reads > 0, 'the other team did nothing');
     },
     async strike() {
       await server.end('SIGKILL');
@@ -105,6 +105,7 @@ function watchServer(server: ServerProcess, honest: LoadTeam) {
   let peak = 0;
   let slowestMs = 0;
   let writes = 0;
+  let reads = 0;
   const sample = setInterval(() => (peak = Math.max(peak, residentBytes(server))), 25);
 
   async function probe(): Promise<void> {
@@ -120,18 +121,29 @@ function watchServer(server: ServerProcess, honest: LoadTeam) {
       const body = JSON.stringify({ model: 'm', input: 'x'.repeat(1_000) });
       const status = await send(server.url, '/traces', agent, honest.key, body);
       writes += 1;
-      if (status !== 201) failures.push(`${status}`);
+      if (status !== 201) failures.push(`POST /traces: ${status}`);
       await sleep(5);
     }
   }
-  const running = Promise.all([probe(), write(), write()]);
+  /** What the attacker uses up for itself must still be there for others. */
+  async function read(): Promise<void> {
+    while (!done.signal.aborted) {
+      for (const path of ['/traces?limit=20', '/analytics/by-model', '/analytics/overview']) {
+        const status = await send(server.url, path, agent, honest.key);
+        reads += 1;
+        if (status !== 200) failures.push(`GET ${path}: ${status}`);
+      }
+      await sleep(20);
+    }
+  }
+  const running = Promise.all([probe(), write(), write(), read()]);
   return {
     async end() {
       done.abort();
       await running;
       clearInterval(sample);
       agent.destroy();
-      return { peak, slowestMs, writes, failures };
+      return { peak, slowestMs, writes, reads, failures };
     },
   };
 }

@@ -211,7 +211,7 @@ describe('with --trust-proxy', () => {
 /** Many addresses, each with one guess, over a few connections. */
 async function guessFromMany(url: string, addresses: readonly string[]): Promise<number> {
   let refused = 0;
-  const batch = 500;
+  const batch = limits.pipelinedRequestsMax;
   for (let at = 0; at < addresses.length; at += batch) {
     const part = addresses.slice(at, at + batch);
     const bytes = part.map((address, i) =>

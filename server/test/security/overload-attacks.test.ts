@@ -76,7 +76,7 @@ for (const kind of ['sqlite', 'postgres'] as const) {
         await sleep(attackMs);
       }));
 
-    test('five breakdowns of 200,000 names of 245 characters are read at once, and five more are not read', (t) =>
+    test('five breakdowns of 200,000 names of 245 characters are not read, and three more are read at once', (t) =>
       stage.endure(t, async () => {
         for (let i = 0; i < 5; i++) unread(await stage.socket()).write(get('/analytics/by-model'));
         const agent = new Agent();
@@ -86,6 +86,7 @@ for (const kind of ['sqlite', 'postgres'] as const) {
           ),
         );
         agent.destroy();
+        assert.ok(statuses.includes(200), statuses.join());
         assert.ok(
           statuses.every((status) => status === 200 || status === 503),
           statuses.join(),
@@ -102,6 +103,7 @@ for (const kind of ['sqlite', 'postgres'] as const) {
           ),
         );
         agent.destroy();
+        assert.ok(statuses.includes(413), statuses.join());
         assert.ok(
           statuses.every((status) => status === 413 || status === 503),
           statuses.join(),

@@ -41,19 +41,22 @@ export const getTraces: Route = (app, { store, gate, replyBudget }) => {
       const pieces = first.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
       return rest === null
         ? replyBudget.send(request, reply, `{"traces":[${pieces.join(',')}${tail}`)
-        : replyBudget.stream(request, reply, piecesOf(pieces, rest, omit, tail));
+        : replyBudget.stream(
+            request,
+            reply,
+            `{"traces":[${pieces.join(',')}`,
+            piecesOf(rest, omit, tail),
+          );
     },
   );
 };
 
-/** A page too large to be one text, a trace at a time. */
+/** What follows the first traces of a page that is too large to be one text, a trace at a time. */
 async function* piecesOf(
-  first: readonly string[],
   rest: AsyncIterable<readonly Trace[]>,
   omit: ReadonlySet<PayloadName>,
   tail: string,
 ): AsyncGenerator<string> {
-  yield `{"traces":[${first.join(',')}`;
   for await (const traces of rest) {
     for (const trace of traces) yield `,${JSON.stringify(listedTraceJson(trace, omit))}`;
   }

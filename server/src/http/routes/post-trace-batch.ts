@@ -27,7 +27,7 @@ export const postTraceBatch: Route = (
     '/traces/batch',
     {
       bodyLimit: Math.max(limits.batchBodyBytesMax, bodyBytesMax),
-      onRequest: [requireKey(gate, 'ingest'), bodyBudget.hold],
+      onRequest: requireKey(gate, 'ingest'),
       schema: {
         operationId: 'createTraces',
         summary: 'Record up to 1,000 traces in one commit',
@@ -52,6 +52,8 @@ export const postTraceBatch: Route = (
       // What was parsed may be many times as large as its text, and nothing reads it any more.
       Reflect.set(request, 'body', null);
       const rejectedJson = JSON.stringify(rejected);
+      // The reply repeats each trace with more fields than a short one was sent with, and waits for its peer like the body.
+      bodyBudget.add(request, drafts.length * limits.storedFieldsBytesMax);
       const once = onceOf(request, rejectedJson);
       const appended = await commits.append(teamId, drafts, once);
       const traces = await tracesToShow(store, teamId, appended, reply);
@@ -59,7 +61,7 @@ export const postTraceBatch: Route = (
       const pieces = traces.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
       const shown = appended.kind === 'replayed' ? (appended.rejected ?? '[]') : rejectedJson;
       const text = `{"traces":[${pieces.join(',')}],"rejected":${shown}}`;
-      return replyBudget.sendStored(request, reply.code(201), text);
+      return replyBudget.sendStored(reply.code(201), text);
     },
   );
 };

@@ -7,14 +7,11 @@ import { TraceBody, refusals, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
-export const postTrace: Route = (
-  app,
-  { store, commits, gate, bodyBudget, replyBudget, basePath },
-) => {
+export const postTrace: Route = (app, { store, commits, gate, replyBudget, basePath }) => {
   app.post(
     '/traces',
     {
-      onRequest: [requireKey(gate, 'ingest'), bodyBudget.hold],
+      onRequest: requireKey(gate, 'ingest'),
       schema: {
         operationId: 'createTrace',
         summary: 'Record one trace',
@@ -37,7 +34,7 @@ export const postTrace: Route = (
       const [trace] = await tracesToShow(store, teamId, appended, reply);
       if (!trace) throw new Error('the store answered without the trace');
       reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
-      return replyBudget.sendStored(request, reply, JSON.stringify(traceJson(trace)));
+      return replyBudget.sendStored(reply, JSON.stringify(traceJson(trace)));
     },
   );
 };

@@ -20,12 +20,11 @@ const Code = Type.Object({ code: secretText });
 
 /** `/session`: sign in to the dashboard with an API key or a one-time code, look at the session, sign out. */
 export const session: Route = (app, deps) => {
-  const { gate, bodyBudget, basePath } = deps;
+  const { gate, basePath } = deps;
   const { sessions } = gate;
 
   /** Routes of the dashboard, which no other program needs: the OpenAPI document leaves them out. */
   const options = { bodyLimit: limits.signInBodyBytesMax, onRequest: [refuseCrossSite] };
-  const withBody = { ...options, onRequest: [refuseCrossSite, bodyBudget.hold] };
 
   function sendCookie(request: FastifyRequest, reply: FastifyReply, value: string, lifeUs: number) {
     const isSecure = request.protocol === 'https';
@@ -37,7 +36,7 @@ export const session: Route = (app, deps) => {
 
   app.post(
     '/session',
-    { ...withBody, schema: { hide: true, body: KeyOrCode } },
+    { ...options, schema: { hide: true, body: KeyOrCode } },
     async (request, reply) => {
       const started = await countFailure(gate, request, signIn(deps, request.body));
       request.caller = started.caller;
@@ -48,7 +47,7 @@ export const session: Route = (app, deps) => {
 
   app.post(
     '/session/preview',
-    { ...withBody, schema: { hide: true, body: Code } },
+    { ...options, schema: { hide: true, body: Code } },
     async (request, reply) => {
       const keyId = await countFailure(gate, request, findCode(deps, request.body.code));
       // The cookie is not sent: this only asks whether the key may start a session, and of which team.

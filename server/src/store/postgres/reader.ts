@@ -12,7 +12,7 @@ import { groupFromRow, numberOf, tallyFromRow, traceFromRow } from './rows.ts';
 import { ofOneTeam, readDown } from './statements.ts';
 
 export function openReader({ reading, wideReading }: Pools): TraceReader {
-  const wideReads = new WideReads();
+  const wideReads = new WideReads(limits.postgresWideReadersMax);
   // Teams take turns at the connections, so that a flood of reads of one delays no other.
   const turns = new FairQueue(
     {
@@ -20,7 +20,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
       teamRunningMax: limits.postgresOneTeamReadsMax,
       teamWaitingMax: limits.postgresReadsWaitingMax,
     },
-    () => new Failure('reads_busy'),
+    () => new Failure('reads_busy', { say: 'Too many reads of this team are waiting.' }),
   );
 
   /** The first value of every statement is the team. */

@@ -120,6 +120,8 @@ function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): stri
  */
 function removeSessions(part: string): void {
   using db = new DatabaseSync(part);
+  // Without a log file beside it, so that what is deleted is gone from the file that gets the name.
+  db.exec('pragma journal_mode = delete');
   db.exec('pragma secure_delete = on');
   const isThere = db.prepare("select 1 from sqlite_schema where type = 'table' and name = ?");
   for (const table of sessionTables) {

@@ -1,6 +1,8 @@
 import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import { isBusy } from './sqlite-errors.ts';
 
 /** "TTly" in the file's header tells our files from other SQLite databases. */
 export const applicationId = 0x54546c79;
@@ -53,6 +55,24 @@ export function withoutWaiting(db: DatabaseSync, work: () => void): void {
     work();
   } finally {
     db.exec(`pragma busy_timeout = ${limits.busyTimeoutMs}`);
+  }
+}
+
+/**
+ * Runs one short transaction on the main thread of a server, without waiting for the lock there: the writer may hold it until this very
+ * thread sends it the rest of its batch.
+ */
+export async function retryWhileBusy<T>(db: DatabaseSync, work: () => T): Promise<T> {
+  const untilMs = performance.now() + limits.busyTimeoutMs;
+  for (;;) {
+    try {
+      let result: { value: T } | undefined;
+      withoutWaiting(db, () => (result = { value: inTransaction(db, work) }));
+      if (result) return result.value;
+    } catch (error) {
+      if (!isBusy(error) || performance.now() > untilMs) throw error;
+    }
+    await delay(limits.busyRetryMs);
   }
 }
 

@@ -48,7 +48,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     readSomething.get();
     const files = watchOpenFiles(path);
 
-    const readingClient = openReadingClient(path);
+    const readingClient = openReadingClient(path, files);
     closers.push(() => readingClient.close());
 
     const methods = {

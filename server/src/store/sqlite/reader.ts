@@ -52,7 +52,7 @@ export function openReader(db: DatabaseSync, reading: ReadingClient): TraceReade
     db,
     `select key, ${tallyColumns} from rollups
      where team_no = ${teamNo} and dimension = ? and day = ${allTime}
-     order by calls desc, key limit ?`,
+     order by calls desc, key`,
   );
   const countGroups = db.prepare(`
     select count(*) as count from (
@@ -145,11 +145,11 @@ export function openReader(db: DatabaseSync, reading: ReadingClient): TraceReade
         const count = countGroups.get(teamId, dimension)?.['count'] as number;
         // To sort a hundred thousand names takes too long for the thread that serves everything else.
         if (count > limits.groupChunkRows) return null;
-        const rows = readGroups.all(teamId, dimension, rowsMax ?? limits.groupChunkRows);
+        const rows = readGroups.all(teamId, dimension);
         return rows.map((row) => ({ key: row[0] as string, tally: tallyFromRow(row, 1) }));
       };
-      const groups = remembered(`${name} ${rowsMax} ${teamId}`, read);
-      if (groups !== null) return { first: groups, rest: null };
+      const groups = remembered(`${name} ${teamId}`, read);
+      if (groups !== null) return { first: groups.slice(0, rowsMax ?? undefined), rest: null };
       if (rowsMax === null) return reading.allGroups(teamId, dimension);
       return { first: await reading.topGroups(teamId, dimension, rowsMax), rest: null };
     },

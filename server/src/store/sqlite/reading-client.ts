@@ -6,6 +6,7 @@ import { Failure, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { GroupList } from '../store.ts';
 import { WideReads } from '../wide-reads.ts';
+import type { OpenFiles } from './open-files.ts';
 import type {
   FromReading,
   GroupRows,
@@ -23,17 +24,24 @@ export interface ReadingClient {
 }
 
 /** The thread starts with the first question and after it died: most services never need it. */
-export function openReadingClient(path: string): ReadingClient {
+export function openReadingClient(
+  path: string,
+  files: Pick<OpenFiles, 'changedBy'>,
+): ReadingClient {
   let thread: ReadingThread | null = null;
   let lists = 0;
-  const wideReads = new WideReads();
+  const wideReads = new WideReads(limits.wideReadsMax);
   const turns = new FairQueue(
     { runningMax: 1, teamRunningMax: 1, teamWaitingMax: limits.wideReadsWaitingMax },
     () => new Failure('reads_busy'),
   );
 
   function running(): ReadingThread {
-    if (thread === null || thread.hasEnded) thread = new ReadingThread(path);
+    if (thread !== null && !thread.hasEnded) return thread;
+    // A file that was put in the place of ours would answer for another database.
+    const changed = files.changedBy();
+    if (changed !== null) throw unavailable(changed);
+    thread = new ReadingThread(path);
     return thread;
   }
 

@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { makeSessionSecret, sessionSecretName } from '../session-secret.ts';
 import type { SessionDirectory } from '../store.ts';
-import { inTransaction } from './connection.ts';
+import { inTransaction, retryWhileBusy } from './connection.ts';
 import { keyFromRow, selectKey } from './directory.ts';
 import type { Row } from './rows.ts';
 
@@ -49,9 +49,8 @@ export function openSessionDirectory(db: DatabaseSync): SessionDirectory {
     async findSignInCode(hash, nowUs) {
       return keyIdOf(findCode.get(hash, nowUs));
     },
-    async takeSignInCode(hash, nowUs) {
-      return inTransaction(db, () => keyIdOf(takeCode.all(hash, nowUs)[0]));
-    },
+    takeSignInCode: (hash, nowUs) =>
+      retryWhileBusy(db, () => keyIdOf(takeCode.all(hash, nowUs)[0])),
   };
 }
 

@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { DatabaseSync } from 'node:sqlite';
+import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
+import { startTestService } from '../support/service.ts';
+
+test('a sign-in that finds the file busy holds up no other request, and succeeds when the file is free', async () => {
+  const service = await startTestService();
+  const { key, keyId } = await service.keyFor();
+  const { code, record } = makeSignInCode(keyId, Date.now() * 1000);
+  await service.beside.addSignInCode(record, Date.now() * 1000);
+  const other = new DatabaseSync(service.databasePath);
+  try {
+    other.exec('begin immediate');
+    const signIn = service.call(null, 'POST', '/session', { code });
+    let slowestMs = 0;
+    for (let i = 0; i < 20; i++) {
+      const startMs = performance.now();
+      assert.equal((await service.call(key, 'GET', '/analytics/overview')).status, 200);
+      slowestMs = Math.max(slowestMs, performance.now() - startMs);
+      await sleep(20);
+    }
+    other.exec('rollback');
+    assert.ok(slowestMs < 2_000, `a read took ${slowestMs} ms`);
+    assert.equal((await signIn).status, 201);
+  } finally {
+    other.close();
+    await service.stop();
+  }
+});

@@ -1,0 +1,143 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/limits.ts';
+import * as http from './helpers.ts';
+
+const mib = 1024 * 1024;
+let service: http.BrokenService;
+/** Reads and writes of the store take a moment, so that callers can hang up meanwhile. */
+const slowMs = 60;
+let largeId = '';
+
+before(async () => {
+  service = await http.startBrokenService((store) => ({
+    append: async (...args) => {
+      const outcomes = await store.append(...args);
+      await sleep(slowMs);
+      return outcomes;
+    },
+    trace: async (...args) => {
+      await sleep(slowMs);
+      return store.trace(...args);
+    },
+    groups: async (...args) => {
+      const groups = await store.groups(...args);
+      await sleep(slowMs);
+      return groups;
+    },
+  }));
+  const large = await post('/traces', { model: 'm', input: 'x'.repeat(2 * mib) });
+  largeId = large.json.id;
+  const names = Array.from({ length: limits.groupChunkRows }, (_, i) => ({ model: `m${i}` }));
+  assert.equal((await post('/traces/batch', { traces: names })).status, 201);
+});
+after(() => service.stop());
+
+function post(path: string, body: unknown) {
+  const headers = { ...http.bearer(service.key), ...http.jsonType };
+  return http.send(service.url, { method: 'POST', path, body: JSON.stringify(body), headers });
+}
+
+const get = (path: string) => http.send(service.url, { path, headers: http.bearer(service.key) });
+
+/** Sends the bytes and hangs up after a while. */
+function hangUp(bytes: string, afterMs: number): Promise<void> {
+  const { hostname, port } = new URL(service.url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.write(bytes, () => setTimeout(() => socket.destroy(), afterMs));
+    });
+    socket.on('error', () => {});
+    socket.on('close', () => resolve());
+  });
+}
+
+const head = (startLine: string, ...lines: string[]): string =>
+  `${[startLine, 'host: x', `authorization: Bearer ${service.key}`, ...lines].join('\r\n')}\r\n\r\n`;
+
+async function assertBudgetsWhole(): Promise<void> {
+  const untilMs = performance.now() + 5_000;
+  const held = () => [service.bodyBudget.usedBytes, service.replyBudget.usedBytes];
+  while (held().some((bytes) => bytes !== 0)) {
+    assert.ok(performance.now() < untilMs, `bodies and replies still hold ${held().join(' and ')}`);
+    await sleep(10);
+  }
+}
+
+test('a caller that hangs up while its large trace is read leaves nothing in the budgets', async () => {
+  for (let i = 0; i < 20; i++) await hangUp(head(`GET /traces/${largeId} HTTP/1.1`), slowMs / 2);
+  await sleep(slowMs);
+  await assertBudgetsWhole();
+  assert.equal((await get(`/traces/${largeId}`)).status, 200);
+});
+
+test('a caller that hangs up while its batch is committed leaves nothing in the budgets', async () => {
+  const traces = Array.from({ length: 10 }, () => ({ model: 'm', input: 'x'.repeat(100_000) }));
+  const body = JSON.stringify({ traces });
+  const lines = ['content-type: application/json', `content-length: ${body.length}`];
+  for (let i = 0; i < 20; i++) {
+    await hangUp(`${head('POST /traces/batch HTTP/1.1', ...lines)}${body}`, slowMs / 2);
+  }
+  await sleep(slowMs);
+  await assertBudgetsWhole();
+});
+
+test('a caller that hangs up while a long list of names is opened keeps no place', async () => {
+  // Twice as many as may be open at once.
+  for (let i = 0; i < 2 * limits.wideReadsMax; i++) {
+    await hangUp(head('GET /analytics/by-model HTTP/1.1'), slowMs / 2);
+  }
+  await sleep(2 * slowMs);
+  const { status, json } = await get('/analytics/by-model');
+  assert.equal(status, 200);
+  assert.equal(json.length, limits.groupChunkRows + 1);
+  await assertBudgetsWhole();
+});
+
+test('a body is given back on every route and method that takes one', async () => {
+  for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
+    for (const path of ['/session', '/session/preview', '/traces', '/traces/batch', '/healthz']) {
+      const headers = { ...http.bearer(service.key), ...http.jsonType };
+      await http.send(service.url, { method, path, body: '{"x":1}', headers });
+    }
+  }
+  await assertBudgetsWhole();
+});
+
+test('what is pipelined behind a reply that closes the connection is not carried out', async () => {
+  const total = async () => (await get('/traces?limit=1&omit=input')).json.total as number;
+  const before = await total();
+  const body = '{"model":"behind"}';
+  const lines = ['content-type: application/json', `content-length: ${body.length}`];
+  const second = `${head('POST /traces HTTP/1.1', ...lines)}${body}`;
+  for (const first of [
+    head('GET /healthz HTTP/1.1', 'connection: close'),
+    head('GET /healthz HTTP/1.0'),
+    // Refused, and the reply closes the connection.
+    head('GET /healthz HTTP/1.1', 'host: y'),
+  ]) {
+    await hangUp(`${first}${second}`, 4 * slowMs);
+  }
+  await sleep(2 * slowMs);
+  assert.equal(await total(), before);
+});
+
+test('more pipelined requests than may wait: the first ones are answered, then the connection is closed', async () => {
+  const count = 3 * limits.pipelinedRequestsMax;
+  const { hostname, port } = new URL(service.url);
+  const said = await new Promise<string>((resolve, reject) => {
+    let text = '';
+    const socket = connect(Number(port), hostname, () =>
+      socket.write(head('GET /healthz HTTP/1.1').repeat(count)),
+    );
+    socket.on('data', (data: Buffer) => (text += data.toString()));
+    socket.on('error', reject);
+    socket.on('close', () => resolve(text));
+    socket.setTimeout(5_000, () => socket.destroy(new Error('the connection stays open')));
+  });
+  const answers = said.match(/HTTP\/1\.1 200/g)?.length ?? 0;
+  assert.ok(answers > 1 && answers <= limits.pipelinedRequestsMax + 1, `${answers} answers`);
+  assert.match(said, /connection: close/i);
+});
