@@ -20,7 +20,7 @@ type Ask = (client: TraceTally) => Promise<unknown>;
 const asks: Readonly<Record<string, Ask>> = {
   record: (client) => client.record({ model: 'm', input: 'i', feature_name: 'f' }),
   get: (client) => client.traces.get(trace.id),
-  list: (client) => client.traces.list({ omit: ['input', 'output'] }),
+  list: (client) => client.traces.list({ omit: ['input', 'output', 'error_message'] }),
   overview: (client) => client.analytics.overview(),
   byModel: (client) => client.analytics.byModel(),
   byFeature: (client) => client.analytics.byFeature(),
