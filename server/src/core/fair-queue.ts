@@ -20,7 +20,12 @@ export class FairQueue {
     this.#onFull = onFull;
   }
 
-  async run<T>(teamId: string, work: () => Promise<T>): Promise<T> {
+  /** Work that is no longer wanted when its turn comes is not started. */
+  async run<T>(
+    teamId: string,
+    work: () => Promise<T>,
+    isWanted: () => boolean = () => true,
+  ): Promise<T> {
     const line = this.#lineOf(teamId);
     if (!this.#mayStart(line)) {
       if (line.waiting.length >= this.#bounds.teamWaitingMax) throw this.#onFull();
@@ -31,6 +36,7 @@ export class FairQueue {
       this.#start(line);
     }
     try {
+      if (!isWanted()) throw this.#onFull();
       return await work();
     } finally {
       this.#end(teamId, line);

@@ -108,8 +108,9 @@ export interface GroupList {
 }
 
 export interface TraceReader {
-  page(teamId: string, request: PageRequest): Promise<TracePage>;
-  trace(teamId: string, id: string): Promise<Trace | null>;
+  /** Reads that wait are not begun if they are no longer wanted. */
+  page(teamId: string, request: PageRequest, isWanted?: () => boolean): Promise<TracePage>;
+  trace(teamId: string, id: string, isWanted?: () => boolean): Promise<Trace | null>;
   /** Traces that follow each other, in the order of their sequence. */
   range(teamId: string, place: { firstSeq: number; count: number }): Promise<readonly Trace[]>;
   total(teamId: string): Promise<Tally>;

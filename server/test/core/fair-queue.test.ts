@@ -51,6 +51,31 @@ test('a line that is full refuses more of its team and of no other', async () =>
   assert.deepEqual(work.log, ['a1', 'b1', 'a2']);
 });
 
+test('work that is no longer wanted is not started, and gives its place back', async () => {
+  const queue = new FairQueue({ runningMax: 1, teamRunningMax: 1, teamWaitingMax: 9 }, full);
+  const work = held(queue);
+  const first = work.add('a', 'a1');
+  let isWanted = true;
+  let isStarted = false;
+  const second = assert.rejects(
+    queue.run(
+      'a',
+      async () => void (isStarted = true),
+      () => isWanted,
+    ),
+    /full/,
+  );
+  const third = work.add('a', 'a3');
+  isWanted = false;
+  await work.end('a1');
+  await second;
+  assert.equal(isStarted, false);
+  await nextTurn();
+  await work.end('a3');
+  await Promise.all([first, third]);
+  assert.deepEqual(work.log, ['a1', 'a3']);
+});
+
 test('work that fails gives its place back', async () => {
   const queue = new FairQueue({ runningMax: 1, teamRunningMax: 1, teamWaitingMax: 1 }, full);
   await assert.rejects(

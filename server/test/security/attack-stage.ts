@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { TestContext } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
@@ -14,6 +16,7 @@ import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import { makePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
+import { runSql } from '../support/store-place.ts';
 
 const mb = 1e6;
 
@@ -27,6 +30,8 @@ export interface AttackStage {
   /** Runs the attack, and checks and prints what it did to the server and to the honest team. */
   endure(t: TestContext, attack: () => Promise<void>): Promise<void>;
   socket(): Promise<Socket>;
+  /** Reads a reply of the attacker's to its end in a process of its own, so that the probes here are not delayed; answers the status. */
+  readElsewhere(path: string): Promise<number>;
   strike(): Promise<void>;
 }
 
@@ -62,7 +67,13 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
           if (drafts.length === 1_000 || (body.input?.length ?? 0) > mb) await flush();
         }
         await flush();
+        // Else it would do this beside the first attacks.
+        if (database.kind === 'postgres') {
+          await runSql(database, 'vacuum analyze');
+          await runSql(database, 'checkpoint');
+        }
       }),
+    readElsewhere: (path) => readInChild(`${server.url}${path}`, attacker.key),
     async socket() {
       const socket = connect(Number(port), hostname);
       sockets.push(socket);
@@ -75,6 +86,9 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
       const watch = watchServer(server, honest);
       try {
         await attack();
+      } catch (error) {
+        await watch.end();
+        throw error;
       } finally {
         for (const socket of sockets.splice(0)) socket.destroy();
       }
@@ -146,6 +160,18 @@ function watchServer(server: ServerProcess, honest: LoadTeam) {
       return { peak, slowestMs, writes, reads, failures };
     },
   };
+}
+
+const reader = `
+  const [url, key] = process.argv.slice(1);
+  const response = await fetch(url, { headers: { authorization: 'Bearer ' + key } });
+  for await (const chunk of response.body);
+  console.log(response.status);`;
+
+async function readInChild(url: string, key: string): Promise<number> {
+  const args = ['--input-type=module', '-e', reader, url, key];
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit'] });
+  return Number(await text(child.stdout));
 }
 
 /** Answers the status. No answer within 30 s is status 0. */

@@ -76,17 +76,19 @@ for (const kind of ['sqlite', 'postgres'] as const) {
         await sleep(attackMs);
       }));
 
-    test('five breakdowns of 200,000 names of 245 characters are not read, and three more are read at once', (t) =>
+    test('five breakdowns of 200,000 names of 245 characters are asked for and not read', (t) =>
       stage.endure(t, async () => {
         for (let i = 0; i < 5; i++) unread(await stage.socket()).write(get('/analytics/by-model'));
-        const agent = new Agent();
+        await sleep(attackMs);
+      }));
+
+    test('five breakdowns of 200,000 names of 245 characters are read at once', (t) =>
+      stage.endure(t, async () => {
         const statuses = await Promise.all(
-          Array.from({ length: 3 }, () =>
-            send(stage.server.url, '/analytics/by-model', agent, stage.attacker.key),
-          ),
+          Array.from({ length: 5 }, () => stage.readElsewhere('/analytics/by-model')),
         );
-        agent.destroy();
-        assert.ok(statuses.includes(200), statuses.join());
+        // On PostgreSQL each takes a connection, and a team gets half of them.
+        assert.ok(statuses.filter((status) => status === 200).length >= 4, statuses.join());
         assert.ok(
           statuses.every((status) => status === 200 || status === 503),
           statuses.join(),

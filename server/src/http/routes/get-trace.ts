@@ -2,6 +2,7 @@ import type { PayloadName } from '../../core/trace.ts';
 import { parseUuid } from '../../core/uuid.ts';
 import { fail } from '../../errors.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { isGone } from '../reply-budget.ts';
 import type { Route } from '../route.ts';
 import { TraceParams } from '../parameters.ts';
 import { refusals, replies } from '../schemas.ts';
@@ -31,7 +32,7 @@ export const getTrace: Route = (app, { store, gate, replyBudget }) => {
     async (request, reply) => {
       const { teamId } = callerOf(request);
       const id = parseUuid(request.params.trace_id);
-      const trace = id === null ? null : await store.trace(teamId, id);
+      const trace = id === null ? null : await store.trace(teamId, id, () => !isGone(reply));
       if (trace === null) return fail('trace_not_found');
       if (trace.damaged) refuseDamaged(trace.id, trace.damaged);
       return replyBudget.send(request, reply, JSON.stringify(traceJson(trace)));

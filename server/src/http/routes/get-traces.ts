@@ -3,6 +3,7 @@ import { limits } from '../../limits.ts';
 import type { PayloadName } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { omittedPayloads } from '../omit.ts';
+import { isGone } from '../reply-budget.ts';
 import type { Route } from '../route.ts';
 import { PageQuery } from '../parameters.ts';
 import { refusals, replies } from '../schemas.ts';
@@ -36,7 +37,11 @@ export const getTraces: Route = (app, { store, gate, replyBudget }) => {
         limits.pageRowsMax,
       );
       const omit = omittedPayloads(request.query.omit);
-      const { total, first, rest } = await store.page(teamId, { page, limit, omit });
+      const { total, first, rest } = await store.page(
+        teamId,
+        { page, limit, omit },
+        () => !isGone(reply),
+      );
       const tail = `],"total":${total},"page":${page},"limit":${limit}}`;
       const pieces = first.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
       return rest === null

@@ -24,8 +24,12 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
   );
 
   /** The first value of every statement is the team. */
-  function ask(text: string, values: readonly [teamId: string, ...Values]): Promise<Row[]> {
-    return turns.run(values[0], () => askPool(reading, text, values));
+  function ask(
+    text: string,
+    values: readonly [teamId: string, ...Values],
+    isWanted?: () => boolean,
+  ): Promise<Row[]> {
+    return turns.run(values[0], () => askPool(reading, text, values), isWanted);
   }
 
   /**
@@ -37,11 +41,12 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
     fromSeq: number,
     toSeq: number,
     omit: PageRequest['omit'],
+    isWanted?: () => boolean,
   ): AsyncGenerator<Chunk> {
     let traces: Trace[] = [];
     let chars = 0;
     for (let seq = fromSeq; seq >= toSeq;) {
-      const rows = await ask(readDown(omit), [teamId, toSeq, seq]);
+      const rows = await ask(readDown(omit), [teamId, toSeq, seq], isWanted);
       const lastSeq = numberOf(rows.at(-1)?.['seq'] ?? -1);
       // The sequence has no gaps, so the rows say themselves whether one is missing.
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
@@ -61,23 +66,23 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
   }
 
   return {
-    async page(teamId, { page, limit, omit }) {
+    async page(teamId, { page, limit, omit }, isWanted) {
       // Traces are never changed, and the counter is read before them: what it counts is there.
-      const [counter] = await ask(ofOneTeam.readCounter, [teamId]);
+      const [counter] = await ask(ofOneTeam.readCounter, [teamId], isWanted);
       const firstSeq = numberOf(counter?.['first_seq'] ?? 1);
       const lastSeq = numberOf(counter?.['last_seq'] ?? 0);
       const total = lastSeq - firstSeq + 1;
       const fromSeq = lastSeq - (page - 1) * limit;
       const toSeq = Math.max(firstSeq, fromSeq - limit + 1);
-      const walk = walkDown(teamId, fromSeq, toSeq, omit);
+      const walk = walkDown(teamId, fromSeq, toSeq, omit, isWanted);
       const head = await walk.next();
       if (head.done) return { total, first: [], rest: null };
       const { traces: first, isLast } = head.value;
       return { total, first, rest: isLast ? null : tracesOf(walk) };
     },
 
-    async trace(teamId, id) {
-      const [row] = await ask(ofOneTeam.readTrace, [teamId, id]);
+    async trace(teamId, id, isWanted) {
+      const [row] = await ask(ofOneTeam.readTrace, [teamId, id], isWanted);
       return row ? traceFromRow(row, teamId) : null;
     },
 
