@@ -44,6 +44,8 @@ export const limits = Object.freeze({
   replyStallMsMax: 10_000,
   // Connections that may wait to be accepted. One more would be dropped by the kernel, and try again after a second at the earliest.
   connectionsWaitingMax: 4_096,
+  // Sockets that listen at the address. Each accepts one connection per turn of the event loop.
+  listenersMax: 16,
   // Requests that may wait on one connection, and on all, while an earlier one of the same connection is being answered.
   pipelinedRequestsMax: 100,
   pipelinedRequestsInAllMax: 4_096,

@@ -1,4 +1,3 @@
-import type { AddressInfo } from 'node:net';
 import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
 import { serverUrl } from './config.ts';
@@ -10,6 +9,8 @@ import { OperatorError } from './errors.ts';
 import { buildApp } from './http/app.ts';
 import { openBodyBudget } from './http/body-budget.ts';
 import { readPage } from './http/dashboard/assets.ts';
+import { listen } from './http/listen.ts';
+import type { Listening } from './http/listen.ts';
 import { openReplyBudget } from './http/reply-budget.ts';
 import type { App } from './http/route.ts';
 import type { EnvKey } from './http/authenticator.ts';
@@ -65,6 +66,7 @@ export async function startService(
       logger.fatal({ reason }, 'nothing can be written any more until a restart'),
   });
   let app: App | null = null;
+  let listening: Listening | null = null;
   try {
     const commits = openGroupCommit(store);
     app = await buildApp({
@@ -84,10 +86,9 @@ export async function startService(
       authFailuresPerMinuteMax: limits.authFailuresPerMinuteMax,
       isStopping: () => isStopping,
     });
-    const { host, port } = config;
-    const backlog = limits.connectionsWaitingMax;
-    await app.listen({ host, port, backlog }).catch(explainListen(config));
-    const url = serverUrl({ ...config, port: (app.server.address() as AddressInfo).port });
+    listening = await listen(app, config.host, config.port).catch(explainListen(config));
+    const own = listening;
+    const url = serverUrl({ ...config, port: own.port });
     logger.info(`version ${version} listens on ${url}`);
     // Only now, when nothing can fail any more: a key that was made but never shown would be lost.
     const first = await makeFirstAccess(store, clock);
@@ -102,7 +103,7 @@ export async function startService(
         logger.info('stopping');
         try {
           if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
-          await closeApp(running);
+          await closeApp(running, own);
           await commits.drain();
           await store.close();
           logger.info('stopped');
@@ -112,18 +113,18 @@ export async function startService(
       },
     };
   } catch (error) {
-    await app?.close();
+    await Promise.all([app?.close(), listening?.stop()]);
     await store.close();
     throw error;
   }
 }
 
 /** Requests in flight finish; a connection that has its answer is closed at once, though its client would keep it. */
-async function closeApp(app: App): Promise<void> {
+async function closeApp(app: App, listening: Listening): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), limits.stopSweepMs);
   // A request that is never sent to its end must not hold up the stop: Node counts no timeouts any more by now.
   const patience = setTimeout(() => app.server.closeAllConnections(), limits.stopGraceMs);
-  await app.close();
+  await Promise.all([app.close(), listening.stop()]);
   clearInterval(sweep);
   clearTimeout(patience);
 }
