@@ -1,5 +1,6 @@
 import { createServer } from 'node:net';
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
+import type { FastifyListenOptions } from 'fastify';
 import { limits } from '../limits.ts';
 import type { App } from './route.ts';
 
@@ -23,7 +24,7 @@ export async function listen(app: App, host: string, port: number): Promise<List
     reusePort: true,
   };
   // It hands all of them on to Node, though its types do not know each.
-  await app.listen(options as Parameters<App['listen']>[0] & object);
+  await app.listen(options as FastifyListenOptions);
   const { address, port: bound } = app.server.address() as AddressInfo;
   const others: Server[] = [];
   const stop = async (): Promise<void> => {
