@@ -5,14 +5,14 @@ import { limits } from '../limits.ts';
 /** Requests that arrived on a connection while an earlier one is still being answered. */
 interface Turns {
   waiting: [IncomingMessage, ServerResponse][];
-  /** More came than may wait: those are not handled, and the connection ends with the last reply. */
+  /** The connection ends, and nothing that still arrives on it is carried out. */
   isClosing: boolean;
 }
 
 /**
  * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests makes hundreds of
- * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait gets replies to the first ones
- * and `Connection: close`; HTTP clients then send the rest again on a new connection.
+ * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait is disconnected: Node.js has no way to
+ * stop reading requests out of a packet that has arrived, so what it makes of them must at least be gone soon.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const bySocket = new WeakMap<Socket, Turns>();
@@ -26,9 +26,7 @@ export function inTurns(handle: RequestListener): RequestListener {
   function next(socket: Socket, turns: Turns): void {
     // The peer has gone, or the last reply said `Connection: close`: nothing behind it may be carried out.
     if (socket.destroyed || socket.writableEnded) {
-      waitingInAll -= turns.waiting.length;
-      turns.waiting = [];
-      turns.isClosing = true;
+      end(turns);
       return;
     }
     const first = turns.waiting.shift();
@@ -40,6 +38,12 @@ export function inTurns(handle: RequestListener): RequestListener {
     start(...first, turns);
   }
 
+  function end(turns: Turns): void {
+    waitingInAll -= turns.waiting.length;
+    turns.waiting = [];
+    turns.isClosing = true;
+  }
+
   return (request, response) => {
     const turns = bySocket.get(request.socket);
     if (!turns) {
@@ -48,9 +52,9 @@ export function inTurns(handle: RequestListener): RequestListener {
       start(request, response, own);
       return;
     }
+    if (turns.isClosing) return;
     const { waiting } = turns;
     if (
-      !turns.isClosing &&
       waiting.length < limits.pipelinedRequestsMax &&
       (waiting.length === 0 || waitingInAll < limits.pipelinedRequestsInAllMax)
     ) {
@@ -58,9 +62,19 @@ export function inTurns(handle: RequestListener): RequestListener {
       waitingInAll += 1;
       return;
     }
-    turns.isClosing = true;
-    const last = waiting.at(-1);
-    // Node then closes the connection behind this reply.
-    if (last) last[1].shouldKeepAlive = false;
+    end(turns);
+    disconnect(request.socket);
   };
+}
+
+/** Node.js then makes an error for each request that it has read, and their stack traces would take most of the time. */
+function disconnect(socket: Socket): void {
+  const usual = Error.stackTraceLimit;
+  socket.prependOnceListener('close', () => {
+    Error.stackTraceLimit = 0;
+  });
+  socket.once('close', () => {
+    Error.stackTraceLimit = usual;
+  });
+  socket.destroy();
 }
