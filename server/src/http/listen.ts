@@ -15,24 +15,28 @@ export interface Listening {
  * single one, a flood of connections would keep everyone else's waiting for seconds, a load balancer's health check among them.
  */
 export async function listen(app: App, host: string, port: number): Promise<Listening> {
+  // Not every system lets several sockets of one process share an address and divides the connections between them.
+  const listeners = process.platform === 'linux' ? limits.listenersMax : 1;
   // Sockets that share an address would also share it with another server, so first it must be free.
   if (port !== 0) await close(await open({ host, port }));
   const options: ListenOptions = {
     host,
     port,
     backlog: limits.connectionsWaitingMax,
-    reusePort: true,
+    reusePort: listeners > 1,
   };
   // It hands all of them on to Node, though its types do not know each.
   await app.listen(options as FastifyListenOptions);
+  surviveAcceptErrors(app.server);
   const { address, port: bound } = app.server.address() as AddressInfo;
   const others: Server[] = [];
   const stop = async (): Promise<void> => {
     await Promise.all(others.map(close));
   };
   try {
-    for (let i = 1; i < limits.listenersMax; i++) {
+    for (let i = 1; i < listeners; i++) {
       const other = await open({ ...options, host: address, port: bound });
+      surviveAcceptErrors(other);
       // From here on as if Node's HTTP server had accepted it.
       other.on('connection', (socket) => app.server.emit('connection', socket));
       others.push(other);
@@ -50,6 +54,11 @@ function open(options: ListenOptions): Promise<Server> {
     server.once('error', reject);
     server.listen(options, () => resolve(server));
   });
+}
+
+/** A connection that cannot be accepted, for want of file handles for example, must not end the process. */
+function surviveAcceptErrors(server: Server): void {
+  server.on('error', () => {});
 }
 
 function close(server: Server): Promise<void> {
