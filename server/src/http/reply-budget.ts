@@ -75,7 +75,11 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
     if (!share.hasRoom(callerOf(request))) fail('reads_busy');
   }
 
-  async function* piecesFor(sending: Sending, first: string, rest: AsyncIterable<string>) {
+  async function* piecesFor(
+    sending: Sending,
+    first: string,
+    rest: AsyncIterable<string>,
+  ): AsyncGenerator<string> {
     yield* slicesFor(sending, first);
     for await (const piece of rest) {
       sending.hold(Buffer.byteLength(piece));

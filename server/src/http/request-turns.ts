@@ -52,7 +52,11 @@ export function inTurns(handle: RequestListener): RequestListener {
       start(request, response, own);
       return;
     }
-    if (turns.isClosing) return;
+    if (turns.isClosing) {
+      // Else Node.js would end each of them with an error of its own when the connection closes.
+      request.destroyed = true;
+      return;
+    }
     const { waiting } = turns;
     if (
       waiting.length < limits.pipelinedRequestsMax &&
