@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { startTestService } from '../../server/test/support/service.ts';
-import type { TestService } from '../../server/test/support/service.ts';
-import { makeDemoData } from './support/demo.ts';
-import type { DemoData } from './support/demo.ts';
-import { exactNumber } from './support/numbers.ts';
-import { openStage, signInLink } from './support/stage.ts';
-import type { Visit } from './support/stage.ts';
+import { startTestService } from '../../../server/test/support/service.ts';
+import type { TestService } from '../../../server/test/support/service.ts';
+import { makeDemoData } from '../support/demo.ts';
+import type { DemoData } from '../support/demo.ts';
+import { exactNumber } from '../support/numbers.ts';
+import { openStage, signInLink } from '../support/stage.ts';
+import type { Visit } from '../support/stage.ts';
 
 const { inBrowser } = openStage();
 
