@@ -9,7 +9,7 @@ import { eventually } from '../support/wait.ts';
 
 const { inBrowser } = openStage();
 
-const blockedMsMax = 500;
+const blockedMsMax = 1_500;
 const megabyte = 1_000_000;
 
 const words = 'The quick brown fox jumps over the lazy dog, and then it sleeps. ';
