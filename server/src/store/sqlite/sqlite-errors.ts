@@ -68,7 +68,7 @@ export function isWriteError(error: unknown): boolean {
   return errcodeOf(error) === writeError;
 }
 
-/** A sum that passed 2^63 is no integer any more, which a strict table refuses. */
+/** A sum past 2^63 becomes a floating-point number, which a strict table refuses. */
 export function isOverflow(error: unknown): boolean {
   return errcodeOf(error) === constraintDatatype;
 }
