@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
@@ -15,14 +16,14 @@ import { skipUnlessCi } from '../support/skip.ts';
 const clients = 16;
 
 /** The writer's n-th sync fails with EIO, once. Every later one succeeds, though nobody knows what became of the lost pages. */
-const failOnce = (n: number): readonly string[] => [
+const failOnce = (n: number, syncs: string): readonly string[] => [
   'strace',
   // As a process beside it, so that signals reach the server and not the tracer.
   '-D',
   '-f',
   '-qq',
   '-o',
-  '/dev/null',
+  syncs,
   '-e',
   'trace=fsync,fdatasync',
   '-e',
@@ -80,13 +81,15 @@ async function failUnderLoad(t: TestContext, n: number, how: HowToRun) {
   const teams = await makeTeams(databasePath, 2);
   const key = teams[0]?.key ?? '';
   const flags = ['--database', `sqlite:${databasePath}`, '--log-level', 'silent'];
-  const server = await spawnServer(flags, {}, { ...how, wrapper: failOnce(n) });
+  const syncs = join(folder.path, 'syncs.txt');
+  const server = await spawnServer(flags, {}, { ...how, wrapper: failOnce(n, syncs) });
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const load = startLoad(server.url, folder.path, clients, 1, teams);
   await load.begun();
-  await untilRefused(folder.path, server.url);
+  const hasFailed = () => readFileSync(syncs, 'utf8').includes('(INJECTED)');
+  assert.ok(await within(30_000, hasFailed), 'no sync has failed');
+  await untilStill(folder.path);
   const before = readLedger(folder.path).length;
-  await sleep(300);
   const post = await fetch(`${server.url}/traces`, {
     method: 'POST',
     headers,
@@ -94,6 +97,7 @@ async function failUnderLoad(t: TestContext, n: number, how: HowToRun) {
   });
   const ready = await fetch(`${server.url}/readyz`);
   const page = await fetch(`${server.url}/traces?limit=1`, { headers });
+  await within(1000, () => readLedger(folder.path).length > before);
   const acknowledgedLater = readLedger(folder.path).length - before;
   await load.end();
   await server.end('SIGTERM');
@@ -101,12 +105,21 @@ async function failUnderLoad(t: TestContext, n: number, how: HowToRun) {
   return { acknowledgedLater, status: post.status, ready: ready.status, page: page.status, result };
 }
 
-/** Waits until the load has stood still for a moment, or long enough for the fault to have come. */
-async function untilRefused(folder: string, url: string): Promise<void> {
-  for (let waits = 0; waits < 40; waits++) {
+/** Whether it came true in that time. */
+async function within(ms: number, isTrue: () => boolean): Promise<boolean> {
+  const deadline = performance.now() + ms;
+  while (!isTrue()) {
+    if (performance.now() > deadline) return false;
+    await sleep(20);
+  }
+  return true;
+}
+
+/** What was acknowledged before the fault may reach the clients a little later. A load that goes on is waited for in vain. */
+async function untilStill(folder: string): Promise<void> {
+  for (let waits = 0; waits < 10; waits++) {
     const before = readLedger(folder).length;
-    await sleep(150);
-    if ((await fetch(`${url}/readyz`)).status === 503) return;
+    await sleep(200);
     if (readLedger(folder).length === before) return;
   }
 }
