@@ -22,17 +22,9 @@ export function traceBodies(count: number, { inputChars, outputChars }: PayloadS
   };
   return Array.from(demoDrafts(count, 7), (draft, i) =>
     JSON.stringify({
-      model: draft.model,
+      ...draft,
       input: slice(2 * i, inputChars),
       output: slice(2 * i + 1, outputChars),
-      prompt_tokens: draft.promptTokens,
-      completion_tokens: draft.completionTokens,
-      latency_ms: draft.latencyMs,
-      cost_usd: draft.costUsd,
-      status: draft.status,
-      error_message: draft.errorMessage,
-      feature_name: draft.featureName,
-      user_identifier: draft.userIdentifier,
     }),
   );
 }

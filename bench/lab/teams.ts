@@ -1,4 +1,4 @@
-import { makeKey } from '../../server/src/store/new-key.ts';
+import { makeKey } from '../../server/src/store/teams-and-keys.ts';
 import { openStore } from '../../server/src/store/open-store.ts';
 
 const atOnce = 8;

@@ -5,8 +5,8 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { demoDrafts, demoTimes } from '../src/cli/demo-data.ts';
-import { overviewOf } from '../src/core/analytics.ts';
-import { makeKey } from '../src/store/new-key.ts';
+import { overviewJson } from '../src/http/analytics-json.ts';
+import { makeKey } from '../src/store/teams-and-keys.ts';
 import { readMigrations } from '../src/store/sqlite/migrate.ts';
 import { openSqliteStore } from '../src/store/sqlite/open-sqlite-store.ts';
 
@@ -44,7 +44,7 @@ const expected = {
   key,
   total: count,
   newest: first[0],
-  overview: overviewOf(await store.total(team.id)),
+  overview: JSON.parse(overviewJson(await store.total(team.id))) as unknown,
 };
 writeFileSync(`${base}.json`, `${JSON.stringify(expected, null, 2)}\n`);
 await store.close();

@@ -12,16 +12,17 @@ import { readPage } from './http/dashboard/assets.ts';
 import { listen } from './http/listen.ts';
 import type { Listening } from './http/listen.ts';
 import { openReplyBudget } from './http/reply-budget.ts';
-import type { App } from './http/route.ts';
+import type { App } from './http/app-type.ts';
 import type { EnvKey } from './http/authenticator.ts';
-import { openGroupCommit } from './ingest/group-commit.ts';
+import { Admission } from './ingest/admission.ts';
 import { limits } from './limits.ts';
 import { openLogSink, openLogger, stderrText } from './log.ts';
 import type { LogStream } from './log.ts';
-import { makeKey } from './store/new-key.ts';
-import { makeSignInCode } from './store/new-sign-in-code.ts';
 import { openStore } from './store/open-store.ts';
-import type { Store } from './store/store.ts';
+import { makeSignInCode } from './store/sign-in.ts';
+import type { SignInDirectory } from './store/sign-in.ts';
+import { makeKey } from './store/teams-and-keys.ts';
+import type { KeyDirectory, TeamDirectory } from './store/teams-and-keys.ts';
 import { version } from './version.ts';
 
 export const defaultTeam = 'default';
@@ -68,10 +69,13 @@ export async function startService(
   let app: App | null = null;
   let listening: Listening | null = null;
   try {
-    const commits = openGroupCommit(store);
+    const writes = new Admission(store);
     app = await buildApp({
-      store,
-      commits,
+      reader: store,
+      keys: store,
+      signIns: store,
+      probe: store,
+      writes,
       bodyBudget: openBodyBudget(limits.bodiesBytesMax),
       replyBudget: openReplyBudget(limits.repliesBytesMax),
       clock,
@@ -104,7 +108,7 @@ export async function startService(
         try {
           if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
           await closeApp(running, own);
-          await commits.drain();
+          await writes.drain();
           await store.close();
           logger.info('stopped');
         } finally {
@@ -130,7 +134,7 @@ async function closeApp(app: App, listening: Listening): Promise<void> {
 }
 
 async function acceptEnvKey(
-  store: Store,
+  store: TeamDirectory,
   key: string | null,
   clock: Clock,
 ): Promise<EnvKey | null> {
@@ -140,7 +144,10 @@ async function acceptEnvKey(
 }
 
 /** A store without teams gets one, and a key to begin with. */
-async function makeFirstAccess(store: Store, clock: Clock): Promise<FirstAccess | null> {
+async function makeFirstAccess(
+  store: TeamDirectory & KeyDirectory & SignInDirectory,
+  clock: Clock,
+): Promise<FirstAccess | null> {
   const nowUs = clock();
   if ((await store.teams(nowUs)).length > 0) return null;
   const { team } = await store.ensureTeam(defaultTeam, nowUs);

@@ -1,8 +1,8 @@
 import { draftTrace } from '../../src/core/trace.ts';
-import type { TraceInput } from '../../src/core/trace.ts';
+import type { TraceInput } from '../../src/core/trace-fields.ts';
 import type { Scope } from '../../src/core/api-key.ts';
 import { limits } from '../../src/limits.ts';
-import { makeKey } from '../../src/store/new-key.ts';
+import { makeKey } from '../../src/store/teams-and-keys.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { withTool } from '../../test/crash/crash-lab.ts';

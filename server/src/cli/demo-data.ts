@@ -1,4 +1,4 @@
-import type { TraceDraft } from '../core/trace.ts';
+import type { TraceDraft } from '../core/trace-fields.ts';
 
 /** Made-up AI calls that look like a product's: a few models, a few features, long tails, some errors. */
 interface DemoModel {
@@ -88,15 +88,15 @@ function demoDraft(random: () => number): TraceDraft {
     model: model.name,
     input: oneOf(questions, random),
     output: failed ? null : answer(random),
-    promptTokens,
-    completionTokens,
-    latencyMs: Math.round(180 + longTail(120, random) + completionTokens * model.msPerToken),
-    costUsd: Number(usd.toFixed(8)),
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    latency_ms: Math.round(180 + longTail(120, random) + completionTokens * model.msPerToken),
+    cost_usd: Number(usd.toFixed(8)),
     status: failed ? 'error' : 'success',
-    errorMessage: failed ? oneOf(errors, random) : null,
-    featureName: feature.name,
+    error_message: failed ? oneOf(errors, random) : null,
+    feature_name: feature.name,
     // Squared, so that a few users make most of the calls.
-    userIdentifier: `user-${Math.floor(random() ** 2 * 800) + 1}`,
+    user_identifier: `user-${Math.floor(random() ** 2 * 800) + 1}`,
   };
 }
 

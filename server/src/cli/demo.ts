@@ -1,6 +1,6 @@
 import { settingFlags } from '../config.ts';
 import { usPerDay } from '../core/clock.ts';
-import type { TraceDraft } from '../core/trace.ts';
+import type { TraceDraft } from '../core/trace-fields.ts';
 import { OperatorError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
 import { jsonFlag, textFlag } from './command.ts';
@@ -70,7 +70,7 @@ async function fill(
         { teamId, drafts: take(drafts, rows), timesUs: take(times, rows) },
       ]);
       if (outcome?.kind !== 'stored') {
-        const reason = outcome?.kind === 'refused' ? outcome.reason : 'no answer';
+        const reason = outcome?.kind === 'failed' ? outcome.reason : 'no answer';
         throw new OperatorError(`The store refused the traces: ${reason}.`);
       }
       stored += rows;

@@ -1,11 +1,12 @@
 import { Failure, reasonOf } from '../errors.ts';
-import type { Store, TeamSummary } from '../store/store.ts';
+import type { Auditor } from '../store/audit.ts';
+import type { TeamSummary } from '../store/teams-and-keys.ts';
 import { verifyTeam } from '../store/verify.ts';
 import { openProgress } from './progress.ts';
 
 /** What does not add up in a store, as sentences; empty where everything does. */
 export async function differencesOf(
-  store: Store,
+  store: Auditor,
   teams: readonly TeamSummary[],
 ): Promise<string[]> {
   const found = await findings('storage', () => store.checkStorage());

@@ -2,7 +2,7 @@ import { settingFlags } from '../config.ts';
 import { scopes } from '../core/api-key.ts';
 import type { Scope } from '../core/api-key.ts';
 import { OperatorError } from '../errors.ts';
-import { makeKey } from '../store/new-key.ts';
+import { makeKey } from '../store/teams-and-keys.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { parseDuration } from './duration.ts';

@@ -1,6 +1,6 @@
 import { settingFlags } from '../config.ts';
 import { formatTimestamp } from '../core/clock.ts';
-import type { KeyRecord } from '../store/store.ts';
+import type { KeyRecord } from '../store/teams-and-keys.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { formatTable } from './table.ts';

@@ -1,7 +1,7 @@
 import { settingFlags } from '../config.ts';
 import { formatTimestamp } from '../core/clock.ts';
 import { OperatorError } from '../errors.ts';
-import { makeKey } from '../store/new-key.ts';
+import { makeKey } from '../store/teams-and-keys.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { parseDuration } from './duration.ts';

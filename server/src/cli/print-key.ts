@@ -1,4 +1,4 @@
-import type { NewKey } from '../store/store.ts';
+import type { NewKey } from '../store/teams-and-keys.ts';
 import { formatTimestamp } from '../core/clock.ts';
 import type { Call } from './command.ts';
 

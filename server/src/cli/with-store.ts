@@ -5,7 +5,8 @@ import { parseUuid } from '../core/uuid.ts';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { openStore } from '../store/open-store.ts';
-import type { Store, Team } from '../store/store.ts';
+import type { Store } from '../store/store.ts';
+import type { Team } from '../store/teams-and-keys.ts';
 import type { Call } from './command.ts';
 
 /** Opens a store that exists, beside a server that may be running, and closes it whatever happens. */

@@ -2,65 +2,72 @@ import { limits } from '../limits.ts';
 import { dayOf } from './clock.ts';
 import { splitCost } from './money.ts';
 import type { CostParts } from './money.ts';
-import type { TraceDraft } from './trace.ts';
+import type { LabelName, NarrowTrace } from './trace-fields.ts';
 
-/** What the sums are kept by. The numbers are stored: they never change their meaning. */
+/** What is summed. The names are the columns of every store. */
+export const measureNames = [
+  'calls',
+  'errors',
+  'latency_sum',
+  'latency_count',
+  'prompt_tokens',
+  'completion_tokens',
+  'cost_micros',
+  'cost_picos',
+] as const;
+type MeasureName = (typeof measureNames)[number];
+
+/** Stored sums. They may pass 2^53, so they are BigInt. */
+export type Measures = Record<MeasureName, bigint>;
+/** Sums of one batch, which stay below 2^53. */
+type BatchMeasures = Record<MeasureName, number>;
+
+export const noMeasures: Readonly<Measures> = Object.freeze(
+  Object.fromEntries(measureNames.map((name) => [name, 0n])) as Measures,
+);
+
+/** What the sums are grouped by. The numbers are stored, so they never change. */
 export const dimensions = { total: 0, model: 1, feature: 2, user: 3 } as const;
 export type Dimension = (typeof dimensions)[keyof typeof dimensions];
+
+/** The label whose values are the groups of a dimension. */
+export const labelOf = {
+  model: 'model',
+  feature: 'feature_name',
+  user: 'user_identifier',
+} as const satisfies Partial<Record<keyof typeof dimensions, LabelName>>;
+
+/** Without a label all traces are one group. */
+const dimensionList: readonly { number: Dimension; label: LabelName | null; isDaily: boolean }[] = [
+  { number: dimensions.total, label: null, isDaily: true },
+  { number: dimensions.model, label: labelOf.model, isDaily: true },
+  { number: dimensions.feature, label: labelOf.feature, isDaily: true },
+  { number: dimensions.user, label: labelOf.user, isDaily: false },
+];
 
 /** The row that holds all days together. No real day is negative. */
 export const allTime = -1;
 
-export interface RollupKey {
+/** Which rollup: the dimension, the day and the group. */
+export interface RollupId {
   dimension: Dimension;
   day: number;
-  key: string;
+  group: string;
 }
 
-/** Sums of one batch, which stay below 2^53. Stored sums are read as `Tally`. */
-interface Sums {
-  calls: number;
-  errors: number;
-  latencySum: number;
-  latencyCount: number;
-  promptTokens: number;
-  completionTokens: number;
-  costMicros: number;
-  costPicos: number;
+export interface Rollup extends RollupId {
+  measures: Measures;
 }
 
-export interface RollupDelta extends RollupKey, Sums {}
-
-/** Stored sums. They may pass 2^53, so they are read as BigInt. */
-export interface Tally {
-  calls: bigint;
-  errors: bigint;
-  latencySum: bigint;
-  latencyCount: bigint;
-  promptTokens: bigint;
-  completionTokens: bigint;
-  costMicros: bigint;
-  costPicos: bigint;
+/** What a batch adds to one rollup. */
+export interface RollupDelta extends RollupId {
+  measures: BatchMeasures;
 }
 
-export const emptyTally: Tally = Object.freeze({
-  calls: 0n,
-  errors: 0n,
-  latencySum: 0n,
-  latencyCount: 0n,
-  promptTokens: 0n,
-  completionTokens: 0n,
-  costMicros: 0n,
-  costPicos: 0n,
-});
-
-/** What of a trace is counted. */
-export type CountedTrace = Omit<TraceDraft, 'input' | 'output' | 'errorMessage'>;
-
-/** Adds up one team's traces in memory, so that a store writes each key once a batch. */
+/** Adds up one team's traces in memory, so that a store writes each rollup once per batch. */
 export class RollupBatch {
   /** By day, then by the number of the dimension. All time is their sum. */
-  readonly #days = new Map<number, SumsByKey[]>();
+  readonly #days = new Map<number, MeasuresByGroup[]>();
   #rows = 0;
 
   /** A full batch must be written before more is added, or its sums could pass 2^53. */
@@ -68,103 +75,87 @@ export class RollupBatch {
     return this.#rows >= limits.rollupBatchRowsMax;
   }
 
-  add(trace: CountedTrace, createdAtUs: number): void {
+  add(trace: NarrowTrace, createdAtUs: number): void {
     if (this.isFull) throw new Error('the rollup batch is full');
     this.#rows += 1;
-    const [total, model, feature, user] = this.#dayOf(createdAtUs);
-    const cost = trace.costUsd === null ? noCost : splitCost(trace.costUsd);
-    count(total, '', trace, cost);
-    count(model, trace.model, trace, cost);
-    count(feature, trace.featureName, trace, cost);
-    count(user, trace.userIdentifier, trace, cost);
+    const day = this.#dayOf(createdAtUs);
+    const cost = trace.cost_usd === null ? noCost : splitCost(trace.cost_usd);
+    for (const { number, label } of dimensionList) {
+      const group = label === null ? '' : trace[label];
+      if (group !== null) count(groupAt(day[number], group), trace, cost);
+    }
   }
 
-  /** Keys are sorted so that two writers can never deadlock, and so that upserts walk the tree in one direction. */
+  /** Groups are sorted so that two writers can never deadlock, and so that upserts walk the tree in one direction. */
   deltas(): RollupDelta[] {
     const days = [...this.#days].sort(([a], [b]) => a - b);
-    return Object.values(dimensions).flatMap((dimension) => {
+    return dimensionList.flatMap(({ number: dimension, isDaily }) => {
       const sumsOfDays = days.map(([day, sums]) => ({ day, sums: sums[dimension] ?? new Map() }));
       const ranges = [{ day: allTime, sums: addAll(sumsOfDays.map(({ sums }) => sums)) }];
-      if (dimension !== dimensions.user) ranges.push(...sumsOfDays);
+      if (isDaily) ranges.push(...sumsOfDays);
       return ranges.flatMap(({ day, sums }) =>
-        [...sums].sort(byKey).map(([key, own]) => ({ dimension, day, key, ...own })),
+        [...sums].sort(byGroup).map(([group, measures]) => ({ dimension, day, group, measures })),
       );
     });
   }
 
-  #dayOf(createdAtUs: number): SumsByKey[] {
+  #dayOf(createdAtUs: number): MeasuresByGroup[] {
     const day = dayOf(createdAtUs);
     let sums = this.#days.get(day);
     if (!sums) {
-      sums = Object.values(dimensions).map(() => new Map());
+      sums = dimensionList.map(() => new Map());
       this.#days.set(day, sums);
     }
     return sums;
   }
 }
 
-type SumsByKey = Map<string, Sums>;
+type MeasuresByGroup = Map<string, BatchMeasures>;
 
-function count(
-  sumsByKey: SumsByKey | undefined,
-  key: string | null,
-  trace: CountedTrace,
-  cost: CostParts,
-): void {
-  if (key === null || !sumsByKey) return;
-  const sums = sumsAt(sumsByKey, key);
-  sums.calls += 1;
-  if (trace.status === 'error') sums.errors += 1;
-  if (trace.latencyMs !== null) {
-    sums.latencySum += trace.latencyMs;
-    sums.latencyCount += 1;
+function count(measures: BatchMeasures, trace: NarrowTrace, cost: CostParts): void {
+  measures.calls += 1;
+  if (trace.status === 'error') measures.errors += 1;
+  if (trace.latency_ms !== null) {
+    measures.latency_sum += trace.latency_ms;
+    measures.latency_count += 1;
   }
-  sums.promptTokens += trace.promptTokens ?? 0;
-  sums.completionTokens += trace.completionTokens ?? 0;
-  sums.costMicros += cost.micros;
-  sums.costPicos += cost.picos;
+  measures.prompt_tokens += trace.prompt_tokens ?? 0;
+  measures.completion_tokens += trace.completion_tokens ?? 0;
+  measures.cost_micros += cost.micros;
+  measures.cost_picos += cost.picos;
 }
 
-function sumsAt(sumsByKey: SumsByKey, key: string): Sums {
-  let sums = sumsByKey.get(key);
-  if (!sums) {
-    sums = { ...nothing };
-    sumsByKey.set(key, sums);
+function groupAt(groups: MeasuresByGroup | undefined, group: string): BatchMeasures {
+  let measures = groups?.get(group);
+  if (!measures) {
+    measures = { ...noBatchMeasures };
+    groups?.set(group, measures);
   }
-  return sums;
+  return measures;
 }
 
-const nothing: Sums = {
-  calls: 0,
-  errors: 0,
-  latencySum: 0,
-  latencyCount: 0,
-  promptTokens: 0,
-  completionTokens: 0,
-  costMicros: 0,
-  costPicos: 0,
-};
+const noBatchMeasures = Object.fromEntries(measureNames.map((name) => [name, 0])) as BatchMeasures;
 
 /** Nearly always there is one day. */
-function addAll(days: readonly SumsByKey[]): SumsByKey {
+function addAll(days: readonly MeasuresByGroup[]): MeasuresByGroup {
   if (days.length === 1 && days[0]) return days[0];
-  const all: SumsByKey = new Map();
+  const all: MeasuresByGroup = new Map();
   for (const day of days) {
-    for (const [key, own] of day) {
-      const sums = sumsAt(all, key);
-      for (const name of Object.keys(nothing) as (keyof Sums)[]) sums[name] += own[name];
+    for (const [group, own] of day) {
+      const sum = groupAt(all, group);
+      for (const name of measureNames) sum[name] += own[name];
     }
   }
   return all;
 }
 
-function byKey([a]: [string, Sums], [b]: [string, Sums]): number {
+function byGroup([a]: [string, unknown], [b]: [string, unknown]): number {
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
 const noCost: CostParts = { micros: 0, picos: 0 };
 
-/** One text for one key: to look it up, and to show it to a person. */
-export function rollupName({ dimension, day, key }: RollupKey): string {
-  return `${dimension}/${day}/${key}`;
+/** One text for one rollup: to look it up, and to show it to a person. */
+export function rollupName({ dimension, day, group }: RollupId): string {
+  return `${dimension}/${day}/${group}`;
 }

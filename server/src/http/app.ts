@@ -2,30 +2,25 @@ import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
-import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
-import type { GroupCommit } from '../ingest/group-commit.ts';
-import type { Store } from '../store/store.ts';
+import type { KeyDirectory } from '../store/teams-and-keys.ts';
+import type { App } from './app-type.ts';
 import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
 import type { EnvKey } from './authenticator.ts';
-import type { BodyBudget } from './body-budget.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { openFailureLog } from './failure-log.ts';
-import type { Page } from './dashboard/assets.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
 import { limitByAddress, limitByKey } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
-import type { ReplyBudget } from './reply-budget.ts';
-import { beginReply, logRequest } from './every-reply.ts';
+import { beginReply, logRequest } from './reply-headers.ts';
 import { requireBody } from './require-body.ts';
-import type { App, Route, RouteDeps } from './route.ts';
+import type { Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
-import { getByFeature } from './routes/analytics-by-feature.ts';
-import { getByModel } from './routes/analytics-by-model.ts';
+import { getByFeature, getByModel } from './routes/analytics-groups.ts';
 import { getDaily } from './routes/analytics-daily.ts';
 import { getOverview } from './routes/analytics-overview.ts';
 import { getTrace } from './routes/get-trace.ts';
@@ -59,20 +54,12 @@ const apiRoutes: readonly Route[] = [
 /** At the root as well, where load balancers look. */
 const probeRoutes: readonly Route[] = [healthz, readyz];
 
-export interface AppOptions extends ServerSettings {
-  store: Store;
-  commits: GroupCommit;
-  bodyBudget: BodyBudget;
-  replyBudget: ReplyBudget;
-  clock: Clock;
+export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
+  keys: KeyDirectory;
   envKey: EnvKey | null;
-  basePath: string;
-  /** The dashboard; null where it was not built. */
-  page: Page | null;
   version: string;
   keyRequestsPerMinuteMax: number | null;
   authFailuresPerMinuteMax: number;
-  isStopping(): boolean;
 }
 
 export async function buildApp(options: AppOptions): Promise<App> {
@@ -140,11 +127,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 async function openGate(app: App, options: AppOptions): Promise<Gate> {
-  const { store, clock, envKey, authFailuresPerMinuteMax, keyRequestsPerMinuteMax } = options;
-  const secret = await store.sessionSecret();
+  const { keys, signIns, clock, envKey } = options;
+  const { authFailuresPerMinuteMax, keyRequestsPerMinuteMax } = options;
+  const secret = await signIns.sessionSecret();
   return {
-    authenticator: openAuthenticator(store, clock, envKey),
-    sessions: openSessions({ directory: store, clock, envKey, secret }),
+    authenticator: openAuthenticator(keys, clock, envKey),
+    sessions: openSessions({ directory: keys, clock, envKey, secret }),
     failedAttempts: limitByAddress(app, authFailuresPerMinuteMax),
     keyRequests:
       keyRequestsPerMinuteMax === null

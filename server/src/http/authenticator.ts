@@ -3,7 +3,7 @@ import type { Permission, Scope } from '../core/api-key.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { KeyDirectory } from '../store/store.ts';
+import type { KeyDirectory } from '../store/teams-and-keys.ts';
 
 /** Who is calling. */
 export interface Caller {

@@ -1,7 +1,7 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError } from '../errors.ts';
+import { payloadNames } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
-import { payloadNames } from '../core/trace.ts';
 import { groupLimit } from './parameters.ts';
 
 /** Says in words what a field should have been. The value itself is never repeated: it may be a prompt. */

@@ -2,9 +2,10 @@ import { createHash, hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Trace } from '../core/trace.ts';
 import { fail } from '../errors.ts';
-import type { Appended } from '../ingest/group-commit.ts';
+import type { Appended } from '../ingest/admission.ts';
 import { limits } from '../limits.ts';
-import type { Once, TraceReader } from '../store/store.ts';
+import type { TraceReader } from '../store/trace-reader.ts';
+import type { IdempotentRequest } from '../store/trace-writer.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -13,7 +14,7 @@ declare module 'fastify' {
   }
 }
 
-/** Remembers the body, as it was before any packing, where the request may be stored only once. */
+/** Hashes the uncompressed body if the request may be stored only once. */
 export function noteBody(request: FastifyRequest, body: Buffer): void {
   if (request.headers['idempotency-key'] === undefined) return;
   // The operation is a part of it: what was a trace at one path is not the same request at another.
@@ -25,8 +26,11 @@ export function noteBody(request: FastifyRequest, body: Buffer): void {
 
 const visibleAscii = new RegExp(`^[\\x21-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);
 
-/** What makes this request the same as an earlier one; null where the caller sent no key. */
-export function onceOf(request: FastifyRequest, rejected: string | null = null): Once | null {
+/** What makes this request the same as an earlier one; null if the caller sent no idempotency key. */
+export function idempotentRequest(
+  request: FastifyRequest,
+  rejected: string | null = null,
+): IdempotentRequest | null {
   const key = request.headers['idempotency-key'];
   if (key === undefined) return null;
   if (typeof key !== 'string' || !visibleAscii.test(key)) {
@@ -39,12 +43,12 @@ export function onceOf(request: FastifyRequest, rejected: string | null = null):
 
 /** The traces that the reply shows: those just stored, or those of the first request, which it says. */
 export async function tracesToShow(
-  store: TraceReader,
+  reader: Pick<TraceReader, 'range'>,
   teamId: string,
   appended: Appended,
   reply: FastifyReply,
 ): Promise<readonly Trace[]> {
   if (appended.kind === 'recorded') return appended.traces;
   reply.header('idempotent-replayed', 'true');
-  return store.range(teamId, appended);
+  return reader.range(teamId, appended);
 }

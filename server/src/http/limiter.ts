@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import type { App } from './route.ts';
+import type { App } from './app-type.ts';
 
 /** Counts one request and tells whether that was too many for this minute. */
 export type Limiter = (request: FastifyRequest) => Promise<LimitState>;

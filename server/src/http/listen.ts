@@ -2,7 +2,7 @@ import { createServer } from 'node:net';
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
 import type { FastifyListenOptions } from 'fastify';
 import { limits } from '../limits.ts';
-import type { App } from './route.ts';
+import type { App } from './app-type.ts';
 
 export interface Listening {
   port: number;

@@ -1,4 +1,4 @@
-import type { PayloadName } from '../core/trace.ts';
+import type { PayloadName } from '../core/trace-fields.ts';
 
 /** The payloads of a query like `omit=input,output`, which the schema has checked. */
 export function omittedPayloads(omit: string | undefined): ReadonlySet<PayloadName> {

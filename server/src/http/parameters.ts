@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { payloadNames } from '../core/trace.ts';
+import { payloadNames } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
 /** What requests carry beside their bodies: parameters of the query and the path, and headers. */

@@ -1,7 +1,7 @@
 import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure, errorTable } from '../errors.ts';
 import type { ErrorCode, FieldError } from '../errors.ts';
-import { logRequest } from './every-reply.ts';
+import { logRequest } from './reply-headers.ts';
 import type { FailureLog } from './failure-log.ts';
 import { fieldErrors } from './field-errors.ts';
 

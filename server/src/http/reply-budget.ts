@@ -6,7 +6,7 @@ import { Failure, fail } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { callerOf } from './auth.ts';
 import { LoopTurns } from './loop-turns.ts';
-import { jsonContentType } from './record-json.ts';
+import { jsonContentType } from './content-type.ts';
 import { slicesOf } from './text-slices.ts';
 
 /**

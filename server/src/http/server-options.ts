@@ -6,7 +6,7 @@ import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fast
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
 import { decodablePath } from './decodable-path.ts';
-import { beginReply } from './every-reply.ts';
+import { beginReply } from './reply-headers.ts';
 import { sendProblem } from './problem.ts';
 import type { ProblemLog } from './problem.ts';
 import { inTurns } from './request-turns.ts';

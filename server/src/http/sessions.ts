@@ -4,7 +4,7 @@ import type { Permission } from '../core/api-key.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { KeyDirectory, SessionDirectory, SessionKey } from '../store/store.ts';
+import type { HashedKey, KeyDirectory } from '../store/teams-and-keys.ts';
 import { envKeyId, openCallerCache, openUseNotes, scopeMissing } from './authenticator.ts';
 import type { Caller, EnvKey } from './authenticator.ts';
 import {
@@ -47,14 +47,14 @@ export interface Sessions {
 }
 
 export interface SessionsOptions {
-  directory: Pick<SessionDirectory, 'findSessionKey'> & Pick<KeyDirectory, 'noteKeyUse'>;
+  directory: Pick<KeyDirectory, 'findKey' | 'noteKeyUse'>;
   clock: Clock;
   envKey: EnvKey | null;
   secret: Uint8Array;
 }
 
 type BoundKey = Pick<
-  SessionKey,
+  HashedKey,
   'id' | 'hash' | 'teamId' | 'teamName' | 'scope' | 'expiresAtUs' | 'revokedAtUs'
 >;
 
@@ -64,7 +64,7 @@ export function openSessions({ directory, clock, envKey, secret }: SessionsOptio
   const noteUse = openUseNotes(directory, clock);
 
   async function findKey(keyId: string): Promise<BoundKey | null> {
-    if (keyId !== envKeyId) return directory.findSessionKey(keyId);
+    if (keyId !== envKeyId) return directory.findKey(keyId);
     if (envKey === null) return null;
     return { ...envKey, id: envKeyId, scope: 'full', expiresAtUs: null, revokedAtUs: null };
   }

@@ -1,8 +1,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { MovedRequest, PackedTrace } from './mover.ts';
-import type { Store, TeamSummary } from './store.ts';
+import type { KeyDirectory, TeamDirectory, TeamSummary } from './teams-and-keys.ts';
+import type { TraceReader } from './trace-reader.ts';
+import type { PackedTrace, StoredRequest, Transfer } from './transfer.ts';
+
+/** What a copy needs of a store. */
+export type Copyable = Transfer &
+  Pick<TeamDirectory, 'teams'> &
+  Pick<KeyDirectory, 'keys'> &
+  Pick<TraceReader, 'range'>;
 
 export interface CopyOptions {
   clock: () => number;
@@ -23,8 +30,8 @@ export interface CopyReport {
 
 /** Copies everything from one store to another, with ids, times and sequence kept. Run again, it goes on where it ended. */
 export async function copyStore(
-  from: Store,
-  to: Store,
+  from: Copyable,
+  to: Copyable,
   { clock, follow, onProgress, onCaughtUp }: CopyOptions,
 ): Promise<CopyReport> {
   /** How many traces of each team are in the target. */
@@ -65,19 +72,19 @@ export async function copyStore(
   await refuseLateComers(from, teams, clock());
   // The keys come last: until everything is there, nobody can sign in to a team's copy.
   const isCopied = new Set(teams.map(({ id }) => id));
-  const keys = (await from.keysWithHashes()).filter(({ teamId }) => isCopied.has(teamId));
+  const keys = (await from.keys(null)).filter(({ teamId }) => isCopied.has(teamId));
   await to.takeKeys(keys);
   return { teams, keys: keys.length, copied };
 }
 
 async function copyTeam(
-  from: Store,
-  to: Store,
+  from: Copyable,
+  to: Copyable,
   team: TeamSummary,
   onProgress: (count: number) => void,
 ): Promise<number> {
   // What comes meanwhile is for the next pass: a busy team must not keep the others waiting.
-  const { firstSeq, lastSeq } = await from.place(team.id);
+  const { firstSeq, lastSeq } = await from.counter(team.id);
   const start = await nextSeq(from, to, team);
   let seq = start;
   let reading = readFrom(from, team, seq);
@@ -88,23 +95,28 @@ async function copyTeam(
     // The next ones are read while these are written.
     if (seq <= lastSeq) reading = readFrom(from, team, seq);
     const taken = await to.takeTraces(team.id, traces);
-    if (taken.kind === 'elsewhere') throw isForeign(team);
+    if (taken.kind === 'not-next') throw isForeign(team);
     onProgress(seq - firstSeq);
   }
   return seq - start;
 }
 
-async function copyRequests(from: Store, to: Store, teamId: string, nowUs: number): Promise<void> {
+async function copyRequests(
+  from: Copyable,
+  to: Copyable,
+  teamId: string,
+  nowUs: number,
+): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined;) {
-    const requests: readonly MovedRequest[] = await from.knownRequests(teamId, nowUs, after);
+    const requests: readonly StoredRequest[] = await from.storedRequests(teamId, nowUs, after);
     await to.takeRequests(teamId, requests);
     after = requests.at(-1)?.keyHash;
   }
 }
 
 /** Where an earlier copy ended, or the beginning. */
-async function nextSeq(from: Store, to: Store, team: TeamSummary): Promise<number> {
-  const [source, target] = [await from.place(team.id), await to.place(team.id)];
+async function nextSeq(from: Copyable, to: Copyable, team: TeamSummary): Promise<number> {
+  const [source, target] = [await from.counter(team.id), await to.counter(team.id)];
   if (target.lastSeq < target.firstSeq) return source.firstSeq;
   const isWithin = target.firstSeq === source.firstSeq && target.lastSeq <= source.lastSeq;
   if (!isWithin) throw isForeign(team);
@@ -115,7 +127,7 @@ async function nextSeq(from: Store, to: Store, team: TeamSummary): Promise<numbe
   return target.lastSeq + 1;
 }
 
-function readFrom(from: Store, team: TeamSummary, seq: number) {
+function readFrom(from: Copyable, team: TeamSummary, seq: number) {
   const reading = from.packedTraces(team.id, seq).then((traces): readonly PackedTrace[] => {
     const gap = traces.findIndex((trace, i) => trace.seq !== seq + i);
     if (gap === -1) return traces;
@@ -128,7 +140,7 @@ function readFrom(from: Store, team: TeamSummary, seq: number) {
 
 /** The claim on a database that others can reach keeps nobody away, and a command may always add a team. */
 export async function refuseLateComers(
-  from: Store,
+  from: Copyable,
   copied: readonly TeamSummary[],
   nowUs: number,
 ): Promise<void> {

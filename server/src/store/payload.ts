@@ -1,79 +1,65 @@
 import { isUtf8 } from 'node:buffer';
 import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import type { PayloadName, Trace, TraceDraft } from '../core/trace.ts';
+import { payloadNames, traceFields } from '../core/trace-fields.ts';
+import type { PayloadName, TraceDraft } from '../core/trace-fields.ts';
+import type { Trace } from '../core/trace.ts';
 import { limits } from '../limits.ts';
 
 /**
  * Payloads are stored as bytes, so that any text comes back as sent, U+0000 included, on every store. Long ones are
- * compressed where that pays.
+ * compressed if that pays.
  */
 export interface StoredPayload {
   bytes: Uint8Array;
   isZstd: boolean;
 }
 
-/** Which payloads of a row are compressed, as bits of `zstd_mask`. They are stored: they never change their meaning. */
-export const zstdBits = { input: 1, output: 2, errorMessage: 4 } as const;
+/** The payloads of one trace as they are stored. Bits of `zstdMask` say which of them are compressed. */
+export type PackedPayloads = { zstdMask: number } & Record<PayloadName, Uint8Array | null>;
 
-/** The payloads of one trace as they are stored. */
-export interface PackedPayloads {
-  zstdMask: number;
-  errorMessage: Uint8Array | null;
-  input: Uint8Array | null;
-  output: Uint8Array | null;
+export function packPayloads(draft: Pick<TraceDraft, PayloadName>): PackedPayloads {
+  const packed: Partial<PackedPayloads> = { zstdMask: 0 };
+  let zstdMask = 0;
+  for (const { name, bit } of payloads) {
+    const text = draft[name];
+    const stored = text === null ? null : encodePayload(text);
+    if (stored?.isZstd) zstdMask |= bit;
+    packed[name] = stored?.bytes ?? null;
+  }
+  packed.zstdMask = zstdMask;
+  return packed as PackedPayloads;
 }
 
-export function packPayloads(draft: TraceDraft): PackedPayloads {
-  const input = draft.input === null ? null : encodePayload(draft.input);
-  const output = draft.output === null ? null : encodePayload(draft.output);
-  const error = draft.errorMessage === null ? null : encodePayload(draft.errorMessage);
-  return {
-    zstdMask:
-      (input?.isZstd ? zstdBits.input : 0) |
-      (output?.isZstd ? zstdBits.output : 0) |
-      (error?.isZstd ? zstdBits.errorMessage : 0),
-    errorMessage: error?.bytes ?? null,
-    input: input?.bytes ?? null,
-    output: output?.bytes ?? null,
-  };
-}
+const payloads = payloadNames.map((name) => ({ name, bit: traceFields[name].zstdBit ?? 0 }));
 
-/** The columns have the same names in every store. */
+/** The columns have the same names in every store. A payload that was left out of the query is null. */
 export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPayloads {
-  return {
-    zstdMask: row['zstd_mask'] as number,
-    // What was omitted was not read.
-    errorMessage: (row['error_message'] ?? null) as Uint8Array | null,
-    input: (row['input'] ?? null) as Uint8Array | null,
-    output: (row['output'] ?? null) as Uint8Array | null,
-  };
+  const packed: Record<string, unknown> = { zstdMask: row['zstd_mask'] };
+  for (const name of payloadNames) packed[name] = row[name] ?? null;
+  return packed as PackedPayloads;
 }
 
-/** The payloads of a trace as text. One that is damaged is named and does not affect the others. Takes the bytes over. */
-export function unpackPayloads(
-  packed: PackedPayloads,
-): Pick<Trace, 'input' | 'output' | 'errorMessage' | 'damaged'> {
+/** The payloads of a trace as text. A damaged one is listed and does not affect the others. Consumes the bytes. */
+export function unpackPayloads(packed: PackedPayloads): Pick<Trace, PayloadName | 'damaged'> {
+  const unpacked: Record<string, string | null> = {};
   const damaged: PayloadName[] = [];
-  const textOf = (name: PayloadName, bytes: Uint8Array | null, bit: number): string | null => {
-    if (bytes === null) return null;
-    const text = decodePayload({ bytes, isZstd: (packed.zstdMask & bit) !== 0 });
-    if (text === null) damaged.push(name);
-    return text;
-  };
-  const input = textOf('input', packed.input, zstdBits.input);
-  const output = textOf('output', packed.output, zstdBits.output);
-  const errorMessage = textOf('error_message', packed.errorMessage, zstdBits.errorMessage);
-  return { input, output, errorMessage, ...(damaged.length > 0 && { damaged }) };
+  for (const { name, bit } of payloads) {
+    const bytes = packed[name];
+    unpacked[name] = bytes && decodePayload({ bytes, isZstd: (packed.zstdMask & bit) !== 0 });
+    if (bytes !== null && unpacked[name] === null) damaged.push(name);
+  }
+  const texts = unpacked as Pick<Trace, PayloadName>;
+  return damaged.length === 0 ? texts : { ...texts, damaged };
 }
 
-/** Which payloads of a trace cannot be read any more. Takes the bytes over. */
+/** Which payloads of a trace cannot be read any more. Consumes the bytes. */
 export function damagedPayloads(packed: PackedPayloads): readonly PayloadName[] {
   return unpackPayloads(packed).damaged ?? [];
 }
 
 /** About how much memory they hold. */
-export function packedBytes({ errorMessage, input, output }: PackedPayloads): number {
-  return (errorMessage?.length ?? 0) + (input?.length ?? 0) + (output?.length ?? 0);
+export function packedBytes(packed: PackedPayloads): number {
+  return payloadNames.reduce((bytes, name) => bytes + (packed[name]?.length ?? 0), 0);
 }
 
 /** With the checksum a changed byte is always noticed; without it most changes decompress into some other text. */
@@ -92,7 +78,7 @@ export function encodePayload(text: string): StoredPayload {
 
 const worthwhileShare = 0.9;
 
-/** Null if the bytes are damaged. Takes them over: they are gone afterwards. */
+/** Null if the bytes are damaged. Consumes the bytes. */
 export function decodePayload({ bytes, isZstd }: StoredPayload): string | null {
   const raw = isZstd ? decompress(bytes) : bytes;
   if (raw === null) return null;

@@ -1,45 +1,49 @@
-import { RollupBatch, emptyTally, rollupName } from '../core/rollup.ts';
-import type { RollupDelta, RollupKey, Tally } from '../core/rollup.ts';
+import { RollupBatch, measureNames, noMeasures, rollupName } from '../core/rollup.ts';
+import type { Measures, RollupDelta } from '../core/rollup.ts';
 import { uuidMs } from '../core/uuid.ts';
 import { limits } from '../limits.ts';
-import type { AuditedTrace, Store, TeamBooks } from './store.ts';
+import type { AuditedTrace, Auditor, TeamContents } from './audit.ts';
 
 export interface TeamReport {
   traces: number;
-  /** What does not add up, as sentences; empty where everything does. */
+  /** What does not add up, as sentences; empty if everything does. */
   differences: string[];
 }
 
 /** Recounts everything from the team's raw traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
 export async function verifyTeam(
-  store: Store,
+  store: Auditor,
   teamId: string,
   onProgress: (traces: number) => void = () => {},
 ): Promise<TeamReport> {
-  return store.audit(teamId, async (books) => {
-    const recount = await recountTraces(books, onProgress);
-    const differences = [...recount.differences, ...(await compareRollups(books, recount.tallies))];
+  return store.audit(teamId, async (contents) => {
+    const recount = await recountTraces(contents, onProgress);
+    const differences = [
+      ...recount.differences,
+      ...(await compareRollups(contents, recount.measures)),
+    ];
     return { traces: recount.traces, differences };
   });
 }
 
 interface Recount {
   traces: number;
-  tallies: Map<string, RollupKey & Tally>;
+  /** By the name of the rollup. */
+  measures: Map<string, Measures>;
   differences: string[];
 }
 
 async function recountTraces(
-  books: TeamBooks,
+  contents: TeamContents,
   onProgress: (traces: number) => void,
 ): Promise<Recount> {
   const differences: string[] = [];
-  const tallies = new Map<string, RollupKey & Tally>();
+  const measures = new Map<string, Measures>();
   const damages = openDamageList();
-  let expectedSeq = books.firstSeq;
+  let expectedSeq = contents.firstSeq;
   let lastUs = 0;
   let traces = 0;
-  for await (const chunk of books.traces) {
+  for await (const chunk of contents.traces) {
     const batch = new RollupBatch();
     for (const trace of chunk) {
       if (trace.seq !== expectedSeq) {
@@ -53,21 +57,19 @@ async function recountTraces(
       lastUs = trace.createdAtUs;
       batch.add(trace, trace.createdAtUs);
     }
-    for (const delta of batch.deltas()) addDelta(tallies, delta);
+    for (const delta of batch.deltas()) addDelta(measures, delta);
     traces += chunk.length;
     onProgress(traces);
   }
-  if (expectedSeq - 1 !== books.lastSeq) {
+  if (expectedSeq - 1 !== contents.lastSeq) {
     differences.push(
-      `counter: last sequence is ${books.lastSeq}, the last trace is ${expectedSeq - 1}`,
+      `counter: last sequence is ${contents.lastSeq}, the last trace is ${expectedSeq - 1}`,
     );
   }
-  if (traces > 0 && lastUs !== books.lastCreatedAtUs) {
-    differences.push(
-      `counter: last time is ${books.lastCreatedAtUs}, the last trace is of ${lastUs}`,
-    );
+  if (traces > 0 && lastUs !== contents.lastUs) {
+    differences.push(`counter: last time is ${contents.lastUs}, the last trace is of ${lastUs}`);
   }
-  return { traces, tallies, differences: [...differences, ...damages.sentences()] };
+  return { traces, measures, differences: [...differences, ...damages.sentences()] };
 }
 
 /** Damaged traces: the first ones by name, the others as a number. */
@@ -92,37 +94,29 @@ export function openDamageList(): DamageList {
   };
 }
 
-function addDelta(tallies: Map<string, RollupKey & Tally>, delta: RollupDelta): void {
+function addDelta(measures: Map<string, Measures>, delta: RollupDelta): void {
   const name = rollupName(delta);
-  const sum = tallies.get(name) ?? { ...emptyTally, ...keyOf(delta) };
-  for (const column of columns) sum[column] += BigInt(delta[column]);
-  tallies.set(name, sum);
-}
-
-const columns = Object.keys(emptyTally) as (keyof Tally)[];
-
-function keyOf({ dimension, day, key }: RollupKey): RollupKey {
-  return { dimension, day, key };
+  const sum = measures.get(name) ?? { ...noMeasures };
+  for (const measure of measureNames) sum[measure] += BigInt(delta.measures[measure]);
+  measures.set(name, sum);
 }
 
 async function compareRollups(
-  books: TeamBooks,
-  expected: Map<string, RollupKey & Tally>,
+  contents: TeamContents,
+  expected: Map<string, Measures>,
 ): Promise<string[]> {
   const differences: string[] = [];
   const unseen = new Map(expected);
-  for await (const chunk of books.rollups) {
+  for await (const chunk of contents.rollups) {
     for (const stored of chunk) {
       const name = rollupName(stored);
       const recounted = unseen.get(name);
       unseen.delete(name);
       if (!recounted) differences.push(`rollup ${name}: there are no traces for it`);
-      for (const column of columns) {
-        const right = recounted?.[column] ?? 0n;
-        if (stored[column] !== right) {
-          differences.push(
-            `rollup ${name}: ${column} is ${stored[column]}, the traces say ${right}`,
-          );
+      for (const measure of measureNames) {
+        const [found, right] = [stored.measures[measure], recounted?.[measure] ?? 0n];
+        if (found !== right) {
+          differences.push(`rollup ${name}: ${measure} is ${found}, the traces say ${right}`);
         }
       }
     }

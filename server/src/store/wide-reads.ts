@@ -1,13 +1,13 @@
-import type { NamedTally } from '../core/analytics.ts';
+import type { GroupMeasures } from '../core/analytics.ts';
 import { FairShare } from '../core/fair-share.ts';
 import { Failure } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { GroupList } from './store.ts';
+import type { GroupList } from './trace-reader.ts';
 
 /** A list of names that is too long to be in memory at once, as a driver reads it. */
 export interface WideRead {
   /** The next ones in order; empty at the end. */
-  next(): Promise<readonly NamedTally[]>;
+  next(): Promise<readonly GroupMeasures[]>;
   /** Frees what the read holds. */
   close(): void;
 }
@@ -50,7 +50,7 @@ export class WideReads {
       throw error;
     }
 
-    async function* walk(): AsyncGenerator<readonly NamedTally[]> {
+    async function* walk(): AsyncGenerator<readonly GroupMeasures[]> {
       try {
         for (;;) {
           if (isClosed || !read) throw tookTooLong();

@@ -16,7 +16,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
-import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
+import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
 import { readLedger, setStage, startLoad, withTool } from '../crash/crash-lab.ts';
 import { hashOfFile, mountTmpfs } from '../process/helpers.ts';

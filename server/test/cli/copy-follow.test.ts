@@ -46,8 +46,8 @@ async function faultsIn(
     for (const { id: teamId } of teams) {
       await store.audit(teamId, async ({ traces }) => {
         for await (const chunk of traces) {
-          for (const { id, userIdentifier } of chunk) {
-            const nonce = userIdentifier ?? '';
+          for (const { id, user_identifier } of chunk) {
+            const nonce = user_identifier ?? '';
             found.set(nonce, [...(found.get(nonce) ?? []), id]);
           }
         }

@@ -78,13 +78,13 @@ export async function assertSameTraces(from: string, to: string): Promise<number
     withStoreAt(to, async (target) => {
       let traces = 0;
       for (const { id, name } of await source.teams(0)) {
-        const place = await source.place(id);
-        assert.deepEqual(await target.place(id), place, name);
-        for (let firstSeq = place.firstSeq; firstSeq <= place.lastSeq; firstSeq += 500) {
-          const range = { firstSeq, count: Math.min(500, place.lastSeq - firstSeq + 1) };
+        const counter = await source.counter(id);
+        assert.deepEqual(await target.counter(id), counter, name);
+        for (let firstSeq = counter.firstSeq; firstSeq <= counter.lastSeq; firstSeq += 500) {
+          const range = { firstSeq, count: Math.min(500, counter.lastSeq - firstSeq + 1) };
           assert.deepEqual(await target.range(id, range), await source.range(id, range));
         }
-        traces += place.lastSeq - place.firstSeq + 1;
+        traces += counter.lastSeq - counter.firstSeq + 1;
       }
       return traces;
     }),

@@ -3,23 +3,20 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dimensions } from '../../src/core/rollup.ts';
 import { draftTrace } from '../../src/core/trace.ts';
-import type { Trace, TraceInput } from '../../src/core/trace.ts';
-import { makeKey } from '../../src/store/new-key.ts';
-import { payloadNames } from '../../src/core/trace.ts';
-import type {
-  PageRequest,
-  Store,
-  StoreOptions,
-  TraceWrite,
-  WriteOutcome,
-} from '../../src/store/store.ts';
+import type { Trace } from '../../src/core/trace.ts';
+import type { TraceInput } from '../../src/core/trace-fields.ts';
+import { makeKey } from '../../src/store/teams-and-keys.ts';
+import { payloadNames } from '../../src/core/trace-fields.ts';
+import type { PageRequest } from '../../src/store/trace-reader.ts';
+import type { Store, StoreOptions } from '../../src/store/store.ts';
+import type { TraceWrite, WriteOutcome } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
 import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';
-import { describeMoverContract } from './mover-contract.ts';
-import { describeOnceContract } from './once-contract.ts';
-import { describeSessionContract } from './session-contract.ts';
+import { describeTransferContract } from './transfer-contract.ts';
+import { describeIdempotencyContract } from './idempotency-contract.ts';
+import { describeSignInContract } from './sign-in-contract.ts';
 
 export interface StoreUnderTest {
   open(options: StoreOptions): Promise<Store>;
@@ -95,11 +92,13 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.equal(trace?.id, stampsOf(outcome)[0]?.id);
       assert.deepEqual(await store.trace(teamId, trace?.id ?? ''), trace);
       assert.equal((await store.total(teamId)).calls, 1n);
-      assert.equal((await groupsOf(store, teamId, 'model'))[0]?.key, 'm');
-      assert.equal((await groupsOf(store, teamId, 'feature'))[0]?.tally.costMicros, 250_000n);
+      assert.equal((await groupsOf(store, teamId, 'model'))[0]?.group, 'm');
+      assert.equal((await groupsOf(store, teamId, 'feature'))[0]?.measures.cost_micros, 250_000n);
       const day = Math.floor(noon / 86_400_000_000);
       assert.deepEqual(
-        (await store.days(teamId, { firstDay: day, lastDay: day })).map(({ tally }) => tally.calls),
+        (await store.days(teamId, { firstDay: day, lastDay: day })).map(
+          ({ measures }) => measures.calls,
+        ),
         [1n],
       );
     });
@@ -149,7 +148,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
         const omit = new Set(payloadNames.filter((_, bit) => (mask & (1 << bit)) !== 0));
         const [trace] = await pageOf(teamId, 1, 1, omit);
         assert.deepEqual(
-          { input: trace?.input, output: trace?.output, error_message: trace?.errorMessage },
+          { input: trace?.input, output: trace?.output, error_message: trace?.error_message },
           { ...payloads, ...Object.fromEntries([...omit].map((name) => [name, null])) },
         );
         assert.deepEqual([trace?.model, trace?.status], ['m', 'error']);
@@ -214,7 +213,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       ]);
       assert.deepEqual(
         outcomes.map(({ kind }) => kind),
-        ['stored', 'refused', 'refused', 'stored', 'stored'],
+        ['stored', 'failed', 'failed', 'stored', 'stored'],
       );
       assert.deepEqual(
         (await pageOf(first, 1, 9)).map(({ model }) => model),
@@ -255,7 +254,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       const teamId = await newTeam();
       const names = ['b', 'a', 'c', 'c', 'Z', '\uFF5E', '😀'];
       await append(teamId, ...names.map((model) => ({ model })));
-      const keys = (await groupsOf(store, teamId, 'model')).map(({ key }) => key);
+      const keys = (await groupsOf(store, teamId, 'model')).map(({ group }) => group);
       assert.deepEqual(keys, ['c', 'Z', 'a', 'b', '\uFF5E', '😀']);
     });
 
@@ -273,7 +272,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
         return found;
       });
       assert.deepEqual(
-        users.map(({ key, calls, costMicros }) => [key, calls, costMicros]),
+        users.map(({ group, measures }) => [group, measures.calls, measures.cost_micros]),
         [['u', 2n, 2_000_000n]],
       );
     });
@@ -292,9 +291,9 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       await append(teamId, ...Array.from({ length: 20_000 }, () => body));
       for (let i = 0; i < 3; i++) await append(teamId, { model: 'm', cost_usd: 0.000001 });
       const total = await store.total(teamId);
-      assert.equal(total.promptTokens, 20_000n * BigInt(most));
-      assert.equal(total.latencySum, 20_000n * BigInt(most));
-      assert.equal(total.costMicros, 20_000n * 999_999_999_999n + 3n);
+      assert.equal(total.prompt_tokens, 20_000n * BigInt(most));
+      assert.equal(total.latency_sum, 20_000n * BigInt(most));
+      assert.equal(total.cost_micros, 20_000n * 999_999_999_999n + 3n);
       assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
     });
 
@@ -394,10 +393,10 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       );
     });
   });
-  describeOnceContract(name, prepare);
-  describeMoverContract(name, prepare);
+  describeIdempotencyContract(name, prepare);
+  describeTransferContract(name, prepare);
   describeDamageContract(name, prepare);
-  describeSessionContract(name, prepare);
+  describeSignInContract(name, prepare);
 }
 
 function write(teamId: string, ...bodies: TraceInput[]): TraceWrite {

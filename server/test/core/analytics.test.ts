@@ -1,15 +1,20 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { dailyRange, dailySeries, overviewOf } from '../../src/core/analytics.ts';
-import { dayOf } from '../../src/core/clock.ts';
-import { emptyTally } from '../../src/core/rollup.ts';
+import {
+  averageLatency,
+  dailyRange,
+  everyDay,
+  successRate,
+  totalCost,
+} from '../../src/core/analytics.ts';
+import { dayOf, formatDay } from '../../src/core/clock.ts';
+import { noMeasures } from '../../src/core/rollup.ts';
 import { us } from '../support/service.ts';
 
-test('an empty team reads zeros', () => {
-  assert.equal(
-    JSON.stringify(overviewOf(emptyTally)),
-    '{"total_calls":0,"avg_latency_ms":0,"total_cost_usd":0.000000,"success_rate":0,"error_count":0}',
-  );
+test('without calls every figure is zero', () => {
+  assert.equal(averageLatency(noMeasures), 0n);
+  assert.equal(successRate(noMeasures), 0);
+  assert.equal(totalCost(noMeasures), '0.000000');
 });
 
 test('averages and rates are rounded half up', () => {
@@ -23,36 +28,34 @@ test('averages and rates are rounded half up', () => {
     { calls: 1n, errors: 0n, rate: 100 },
   ];
   for (const { calls, errors, rate } of table) {
-    assert.equal(overviewOf({ ...emptyTally, calls, errors }).success_rate, rate);
+    assert.equal(successRate({ ...noMeasures, calls, errors }), rate);
   }
-  const average = (latencySum: bigint, latencyCount: bigint) =>
-    overviewOf({ ...emptyTally, latencySum, latencyCount }).avg_latency_ms;
-  assert.equal(average(5n, 2n), 3);
-  assert.equal(average(7n, 3n), 2);
-  assert.equal(average(2n ** 62n, 2n ** 31n), 2 ** 31);
+  const average = (latency_sum: bigint, latency_count: bigint) =>
+    averageLatency({ ...noMeasures, latency_sum, latency_count });
+  assert.equal(average(5n, 2n), 3n);
+  assert.equal(average(7n, 3n), 2n);
+  assert.equal(average(2n ** 62n, 2n ** 31n), 2n ** 31n);
 });
 
-test('sums past 2^53 keep their last digit', () => {
-  const overview = overviewOf({ ...emptyTally, costMicros: 9_007_199_254_740_993n, costPicos: 1n });
-  assert.match(JSON.stringify(overview), /"total_cost_usd":9007199254\.740993/);
+test('a cost past 2^53 keeps its last digit', () => {
+  const cost_micros = 9_007_199_254_740_993n;
+  assert.equal(totalCost({ ...noMeasures, cost_micros, cost_picos: 1n }), '9007199254.740993');
 });
 
-test('the daily series is seven days, oldest first, with zeros where nothing was', () => {
+test('the daily series is seven days, oldest first, with zeros for days without calls', () => {
   const now = us('2026-03-02T00:00:00Z');
-  const range = dailyRange(now);
-  const series = dailySeries(range, [
-    { day: dayOf(now), tally: { ...emptyTally, calls: 2n, errors: 1n } },
-  ]);
+  const today = { day: dayOf(now), measures: { ...noMeasures, calls: 2n } };
+  const series = everyDay(dailyRange(now), [today]);
   assert.deepEqual(
-    series.map(({ date, label, call_count }) => [date, label, call_count]),
+    series.map(({ day, measures }) => [formatDay(day), measures.calls]),
     [
-      ['2026-02-24', 'Feb 24', 0],
-      ['2026-02-25', 'Feb 25', 0],
-      ['2026-02-26', 'Feb 26', 0],
-      ['2026-02-27', 'Feb 27', 0],
-      ['2026-02-28', 'Feb 28', 0],
-      ['2026-03-01', 'Mar 1', 0],
-      ['2026-03-02', 'Mar 2', 2],
+      ['2026-02-24', 0n],
+      ['2026-02-25', 0n],
+      ['2026-02-26', 0n],
+      ['2026-02-27', 0n],
+      ['2026-02-28', 0n],
+      ['2026-03-01', 0n],
+      ['2026-03-02', 2n],
     ],
   );
 });

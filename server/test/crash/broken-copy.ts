@@ -12,7 +12,7 @@ const server = fileURLToPath(new URL('../../', import.meta.url));
 export function brokenCopy(folder: string, file: string, from: string, to: string): string {
   const copy = join(folder, 'broken', 'server');
   mkdirSync(copy, { recursive: true });
-  for (const part of ['bin', 'src', 'package.json'])
+  for (const part of ['bin', 'src', 'migrations', 'package.json'])
     cpSync(join(server, part), join(copy, part), { recursive: true });
   symlinkSync(join(server, '../node_modules'), join(folder, 'broken', 'node_modules'));
   const path = join(copy, 'src', file);

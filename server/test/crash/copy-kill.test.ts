@@ -6,7 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import { draftTrace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
-import { makeKey } from '../../src/store/new-key.ts';
+import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { assertSameTraces, copyAll, copyArgs, withStoreAt } from '../cli/copy-lab.ts';
 import { assertRefused, eventually } from '../cli/helpers.ts';
 import { runCli, spawnCli } from '../support/cli.ts';

@@ -4,7 +4,7 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { makeKey } from '../../src/store/new-key.ts';
+import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -200,8 +200,8 @@ export async function balance(
       stored += report.traces;
       await store.audit(teamId, async ({ traces }) => {
         for await (const chunk of traces) {
-          for (const { id, userIdentifier } of chunk) {
-            const nonce = userIdentifier ?? '';
+          for (const { id, user_identifier } of chunk) {
+            const nonce = user_identifier ?? '';
             if (idOf.has(nonce)) twice.push(nonce);
             idOf.set(nonce, id);
           }

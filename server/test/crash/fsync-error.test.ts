@@ -53,7 +53,7 @@ test('the control that goes on after an I/O error does acknowledge later writes'
   const launcher = brokenCopy(
     folder.path,
     'store/sqlite/writer.ts',
-    'if (fault.isFatal) brokenBy = reason;',
+    'if (isFatal) this.#brokenBy = reason;',
     '',
   );
   const { acknowledgedLater, status } = await failUnderLoad(t, 12, { launcher });

@@ -88,8 +88,8 @@ async function holdAgainst(
       assert.deepEqual((await verifyTeam(store, teamId)).differences, [], where);
       await store.audit(teamId, async ({ traces }) => {
         for await (const chunk of traces) {
-          for (const { seq, id, userIdentifier } of chunk) {
-            const user = userIdentifier ?? '';
+          for (const { seq, id, user_identifier } of chunk) {
+            const user = user_identifier ?? '';
             const nonce = user.split('/')[0] ?? '';
             found.set(nonce, [...(found.get(nonce) ?? []), { seq, id, user }]);
           }

@@ -181,8 +181,8 @@ test('money stays exact through the store for 100,000 costs', async () => {
       });
       await store.append([{ teamId: team.id, drafts }]);
     }
-    const { costMicros, costPicos } = await store.total(team.id);
-    assert.equal(costMicros * 1_000_000n + costPicos, picos);
+    const { cost_micros, cost_picos } = await store.total(team.id);
+    assert.equal(cost_micros * 1_000_000n + cost_picos, picos);
   } finally {
     await store.close();
     folder.remove();

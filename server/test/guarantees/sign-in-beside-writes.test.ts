@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
+import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { startTestService } from '../support/service.ts';
 
 test('a sign-in that finds the file busy holds up no other request, and succeeds when the file is free', async () => {

@@ -462,7 +462,7 @@ test('a batch that the queue or the store refuses leaves nothing behind', async 
   }
   for (const code of ['disk_full', 'store_unavailable'] as const) {
     const broken = await http.startBrokenService({
-      append: async (all) => all.map(() => ({ kind: 'refused', code, reason: 'as told' })),
+      append: async (all) => all.map(() => ({ kind: 'failed', code, reason: 'as told' })),
     });
     try {
       const headers = { ...http.bearer(broken.key), ...http.jsonType };

@@ -12,10 +12,11 @@ import { openBodyBudget } from '../../src/http/body-budget.ts';
 import type { BodyBudget } from '../../src/http/body-budget.ts';
 import { openReplyBudget } from '../../src/http/reply-budget.ts';
 import type { ReplyBudget } from '../../src/http/reply-budget.ts';
-import { openGroupCommit } from '../../src/ingest/group-commit.ts';
-import type { QueueBounds } from '../../src/ingest/group-commit.ts';
+import { Admission } from '../../src/ingest/admission.ts';
+import { WaitingBudget } from '../../src/ingest/waiting-budget.ts';
+import type { WaitingBounds } from '../../src/ingest/waiting-budget.ts';
 import { limits } from '../../src/limits.ts';
-import { makeKey } from '../../src/store/new-key.ts';
+import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { temporaryFolder } from '../support/service.ts';
@@ -155,7 +156,7 @@ export interface BrokenService {
 /** The real app on a real store, of which some parts are replaced by others that fail. */
 export async function startBrokenService(
   faults: Partial<Store> | ((sound: Store) => Partial<Store>),
-  bounds: QueueBounds = limits,
+  bounds: WaitingBounds = limits,
 ): Promise<BrokenService> {
   const folder = temporaryFolder();
   const clock = { kind: 'system' } as const;
@@ -170,8 +171,11 @@ export async function startBrokenService(
   const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
   const replyBudget = openReplyBudget(limits.repliesBytesMax);
   const app = await buildApp({
-    store,
-    commits: openGroupCommit(store, bounds),
+    reader: store,
+    keys: store,
+    signIns: store,
+    probe: store,
+    writes: new Admission(store, new WaitingBudget(bounds)),
     bodyBudget,
     replyBudget,
     clock: openClock(clock),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
+import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, TestService, TestServiceOptions } from '../support/service.ts';
 import { fromFreshAddress, jsonType, send } from './helpers.ts';

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { hashKey } from '../../src/core/api-key.ts';
 import { generateSignInCode } from '../../src/core/sign-in-code.ts';
 import { limits } from '../../src/limits.ts';
-import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
+import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
 import { assertProblem, startBrokenService } from './helpers.ts';

@@ -7,7 +7,7 @@ import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
 import { errorTable, fail } from '../../src/errors.ts';
 import type { ErrorCode } from '../../src/errors.ts';
-import type { QueueBounds } from '../../src/ingest/group-commit.ts';
+import type { WaitingBounds } from '../../src/ingest/waiting-budget.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
 import { startTestService } from '../support/service.ts';
@@ -96,7 +96,7 @@ const tooLong = 'x'.repeat(limits.headerBytesMax);
 async function broken(
   faults: Partial<Store>,
   path = '/traces',
-  bounds?: QueueBounds,
+  bounds?: WaitingBounds,
 ): Promise<Answer> {
   const ailing = await http.startBrokenService(faults, bounds);
   const write = { method: 'POST', body: small };
@@ -109,7 +109,7 @@ async function broken(
 }
 
 function refusing(code: ErrorCode): Partial<Store> {
-  return { append: async (all) => all.map(() => ({ kind: 'refused', code, reason: 'as told' })) };
+  return { append: async (all) => all.map(() => ({ kind: 'failed', code, reason: 'as told' })) };
 }
 
 const damagedTrace: Trace = {

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
-import { payloadNames } from '../../src/core/trace.ts';
-import type { PayloadName } from '../../src/core/trace.ts';
+import { payloadNames } from '../../src/core/trace-fields.ts';
+import type { PayloadName } from '../../src/core/trace-fields.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
 import { invalidItem, moment, onceKey, sentTrace } from '../model/arbitraries.ts';
 import type { InvalidItem } from '../model/arbitraries.ts';
-import { OnceModel } from '../model/once-model.ts';
+import { IdempotencyModel } from '../model/idempotency-model.ts';
 import { TeamModel } from '../model/team-model.ts';
 import type { Expected, Sent } from '../model/team-model.ts';
 import { manualClock, startTestService } from '../support/service.ts';
@@ -24,7 +24,7 @@ before(async () => {
 after(() => service.stop());
 
 /** A team, what it should hold, and the first answers to its requests with a key. */
-type Actor = KeyHolder & { model: TeamModel; once: OnceModel<Answer> };
+type Actor = KeyHolder & { model: TeamModel; once: IdempotencyModel<Answer> };
 
 type Item = { kind: 'good'; body: Sent } | ({ kind: 'bad' } & InvalidItem);
 
@@ -93,7 +93,7 @@ test(`the API answers as the plain model does, and verify is clean, for ${runsWa
         runs += 1;
         const actors: Actor[] = [];
         for (let i = 0; i < 2; i++) {
-          const models = { model: new TeamModel(), once: new OnceModel<Answer>() };
+          const models = { model: new TeamModel(), once: new IdempotencyModel<Answer>() };
           actors.push({ ...(await service.keyFor()), ...models });
         }
         const sent: Request[] = [];

@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { limits } from '../../src/limits.ts';
-import { payloadNames } from '../../src/core/trace.ts';
+import { payloadNames } from '../../src/core/trace-fields.ts';
 import { invalidItem, onceKey, sentTrace } from '../model/arbitraries.ts';
 
 /** Who asks. Two teams, the first with keys of all kinds; the last two have none that is known. */

@@ -6,8 +6,8 @@ import { draftTrace } from '../../src/core/trace.ts';
 import { OperatorError } from '../../src/errors.ts';
 import { copyStore } from '../../src/store/copy-store.ts';
 import type { CopyOptions } from '../../src/store/copy-store.ts';
-import { makeKey } from '../../src/store/new-key.ts';
-import { makeSignInCode } from '../../src/store/new-sign-in-code.ts';
+import { makeKey } from '../../src/store/teams-and-keys.ts';
+import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -77,10 +77,10 @@ test(`${runsWanted} random histories are the same in every store after copies th
           for (const to of others) {
             const { copied } = await copyStore(from, to, quietly);
             assert.ok(copied > 0);
-            // Once more there is nothing to do.
+            // IdempotentRequest more there is nothing to do.
             assert.equal((await copyStore(from, to, quietly)).copied, 0);
             assert.deepEqual(await to.teams(nowUs), await from.teams(nowUs));
-            assert.deepEqual(await to.keysWithHashes(), await from.keysWithHashes());
+            assert.deepEqual(await to.keys(null), await from.keys(null));
             for (const id of ids) await compareTeam(from, to, id, limit);
             from = to;
           }
@@ -88,9 +88,9 @@ test(`${runsWanted} random histories are the same in every store after copies th
             const packed = await from.packedTraces(id, 1);
             seen.traces += packed.length;
             seen.zstd += packed.filter(({ zstdMask }) => zstdMask > 0).length;
-            seen.requests += (await from.knownRequests(id, nowUs)).length;
+            seen.requests += (await from.storedRequests(id, nowUs)).length;
           }
-          seen.keys += (await from.keysWithHashes()).length;
+          seen.keys += (await from.keys(null)).length;
         }
       },
     ),

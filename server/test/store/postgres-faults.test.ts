@@ -48,12 +48,12 @@ function startLoad(stores: readonly Store[], teams: readonly string[]): Load {
           if (outcome.kind === 'stored') {
             stored.set(name, { teamId, id: outcome.stamps[n]?.id ?? '' });
           } else {
-            refused.set(name, outcome.kind === 'refused' ? outcome.reason : outcome.kind);
+            refused.set(name, outcome.kind === 'failed' ? outcome.reason : outcome.kind);
           }
         }
       }
       // A database that is down refuses at once.
-      if (outcomes.some(({ kind }) => kind === 'refused')) await delay(20);
+      if (outcomes.some(({ kind }) => kind === 'failed')) await delay(20);
     }
   }
   const writers = stores.flatMap((store) => Array.from({ length: 6 }, () => writer(store)));

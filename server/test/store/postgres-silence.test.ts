@@ -5,7 +5,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
-import type { TraceWrite } from '../../src/store/store.ts';
+import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { usePostgres } from '../support/postgres.ts';
 
 const postgres = usePostgres();
@@ -56,7 +56,7 @@ test('when PostgreSQL falls silent, writers of many teams are all told in time, 
   const outcomes = await Promise.all(teams.map((teamId) => store.append([write(teamId)])));
   const seconds = (performance.now() - startMs) / 1000;
   for (const [outcome] of outcomes) {
-    assert.equal(outcome?.kind === 'refused' && outcome.code, 'store_unavailable');
+    assert.equal(outcome?.kind === 'failed' && outcome.code, 'store_unavailable');
   }
   // Eight at a time, with ten seconds for each, would be eighty.
   assert.ok(seconds < 35, `${seconds} s`);
@@ -84,7 +84,7 @@ test('a commit in doubt counts only when the standby has it, where one must', as
     while ((await postgres.sql(url, waiting)).length === 0) await delay(50);
     await postgres.sql(url, `select pg_terminate_backend(pid) from (${waiting}) as w`);
     const [outcome] = await writing;
-    assert.equal(outcome?.kind === 'refused' && outcome.code, 'outcome_unknown');
+    assert.equal(outcome?.kind === 'failed' && outcome.code, 'outcome_unknown');
   } finally {
     await setStandby('');
   }

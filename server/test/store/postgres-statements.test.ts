@@ -9,7 +9,7 @@ import {
   readDown,
   readDownStatements,
 } from '../../src/store/postgres/statements.ts';
-import { payloadNames } from '../../src/core/trace.ts';
+import { payloadNames } from '../../src/core/trace-fields.ts';
 import { distributedTables, statementKinds, unboundTables } from './statement-rules.ts';
 
 test('every statement of one team names it in every reference to a distributed table', async () => {

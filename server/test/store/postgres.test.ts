@@ -4,10 +4,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { draftTrace } from '../../src/core/trace.ts';
 import { Failure, OperatorError } from '../../src/errors.ts';
-import { openGroupCommit } from '../../src/ingest/group-commit.ts';
+import { Admission } from '../../src/ingest/admission.ts';
 import { unfitBecause } from '../../src/store/postgres/check-server.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
-import type { Store, TraceWrite } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
 import { runCli } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
@@ -195,7 +196,7 @@ test('a batch of 1,000 traces takes as many statements as one of two', async () 
       const before = (await logUntilNow()).length;
       const once = { keyHash: `k${count}`, bodyHash: 'b', rejected: null };
       const models = Array.from({ length: count }, (_, i) => `m${i}`);
-      const [outcome] = await store.append([{ ...write(team.id, ...models), once }]);
+      const [outcome] = await store.append([{ ...write(team.id, ...models), request: once }]);
       assert.equal(outcome?.kind, 'stored');
       const log = (await logUntilNow()).slice(before);
       return log.match(/LOG: {2}(statement|execute)/g)?.length;
@@ -217,7 +218,10 @@ test('of the same request at several servers at once exactly one is stored', asy
     const once = { keyHash: 'k', bodyHash: 'b', rejected: null };
     const calls = Array.from({ length: 10 }, (_, i) =>
       stores.map((store) =>
-        store.append([write(team.id, `before ${i}`), { ...write(team.id, 'm', 'n'), once }]),
+        store.append([
+          write(team.id, `before ${i}`),
+          { ...write(team.id, 'm', 'n'), request: once },
+        ]),
       ),
     ).flat();
     const outcomes = (await Promise.all(calls)).map(([, outcome]) => outcome);
@@ -246,7 +250,7 @@ test('a team whose lock another holds does not keep other teams waiting', async 
     await store.append([write(held, 'm'), write(free, 'm')]);
     await other.query('begin');
     await other.query('select 1 from team_counters where team_id = $1 for update', [held]);
-    const commits = openGroupCommit(store);
+    const commits = new Admission(store);
     let isHeldDone = false;
     const waiting = commits.append(held, write(held, 'm').drafts).then(() => (isHeldDone = true));
     await commits.append(free, write(free, 'm').drafts);
@@ -339,7 +343,7 @@ test('a fault of the store is a failure that callers know', async () => {
   await assert.rejects(store.ensureTeam('u', 1), isKnown);
   await assert.rejects(verifyTeam(store, team.id), isKnown);
   const [outcome] = await store.append([write(team.id, 'm')]);
-  assert.equal(outcome?.kind === 'refused' && outcome.code, 'store_unavailable');
+  assert.equal(outcome?.kind === 'failed' && outcome.code, 'store_unavailable');
   store.noteKeyUse('key', 1);
   await store.close();
 });

@@ -6,7 +6,8 @@ import { test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { startWriter } from '../../src/store/sqlite/writer-client.ts';
-import type { Store, TraceWrite } from '../../src/store/store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/store/verify.ts';
 import { groupsOf, startTestService, temporaryFolder } from '../support/service.ts';
 
@@ -50,10 +51,10 @@ test('an answer is remembered only until somebody commits, be it another connect
     const range = { firstDay: today - 1, lastDay: today + 1 };
     const answers = async () => {
       const calls = async (dimension: 'model' | 'feature') =>
-        (await groupsOf(store, team.id, dimension)).map(({ tally }) => tally.calls);
+        (await groupsOf(store, team.id, dimension)).map(({ measures }) => measures.calls);
       return [
         (await store.total(team.id)).calls,
-        (await store.days(team.id, range)).reduce((sum, { tally }) => sum + tally.calls, 0n),
+        (await store.days(team.id, range)).reduce((sum, { measures }) => sum + measures.calls, 0n),
         ...(await calls('model')),
         ...(await calls('feature')),
       ];
@@ -87,11 +88,11 @@ test('every append is settled when the writer dies, and none after it', async ()
   ]);
   const behind = writer.append([write]);
   const kinds = (await Promise.all([before, deadly, behind])).map(([outcome]) => outcome?.kind);
-  assert.deepEqual(kinds.slice(1), ['refused', 'refused']);
+  assert.deepEqual(kinds.slice(1), ['failed', 'failed']);
   const [late] = await writer.append([write]);
   assert.deepEqual(
-    [late?.kind, late?.kind === 'refused' && late.code],
-    ['refused', 'store_unavailable'],
+    [late?.kind, late?.kind === 'failed' && late.code],
+    ['failed', 'store_unavailable'],
   );
   assert.throws(() => writer.ping(), /does not answer/);
   await writer.close();

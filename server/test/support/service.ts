@@ -2,11 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
-import type { NamedTally } from '../../src/core/analytics.ts';
+import type { GroupMeasures } from '../../src/core/analytics.ts';
 import type { ClockSource } from '../../src/core/clock.ts';
 import type { Scope } from '../../src/core/api-key.ts';
 import { startService } from '../../src/main.ts';
-import { makeKey } from '../../src/store/new-key.ts';
+import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -157,7 +157,7 @@ export async function groupsOf(
   store: Store,
   teamId: string,
   dimension: 'model' | 'feature',
-): Promise<NamedTally[]> {
+): Promise<GroupMeasures[]> {
   const { first, rest } = await store.groups(teamId, dimension, null);
   const groups = [...first];
   for await (const chunk of rest ?? []) groups.push(...chunk);

@@ -1,11 +1,12 @@
-import { dailyRange, dailySeries } from '../../core/analytics.ts';
+import { dailyRange, everyDay } from '../../core/analytics.ts';
+import { dayJson } from '../analytics-json.ts';
 import { callerOf, requireKey } from '../auth.ts';
-import { jsonContentType, recordsJson } from '../record-json.ts';
+import { jsonContentType } from '../content-type.ts';
 import type { Route } from '../route.ts';
-import { analyticsRefusals, replies } from '../schemas.ts';
+import { analyticsFailures, replies } from '../schemas.ts';
 
-/** `GET /analytics/daily`: one row a day. */
-export const getDaily: Route = (app, { store, gate, clock }) => {
+/** `GET /analytics/daily`: one record per day. */
+export const getDaily: Route = (app, { reader, gate, clock }) => {
   app.get(
     '/analytics/daily',
     {
@@ -14,14 +15,14 @@ export const getDaily: Route = (app, { store, gate, clock }) => {
         operationId: 'getDaily',
         summary: 'The last 7 days of daily usage',
         tags: ['analytics'],
-        response: { 200: replies.daily, ...analyticsRefusals },
+        response: { 200: replies.daily, ...analyticsFailures },
       },
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
       const range = dailyRange(clock());
-      const series = dailySeries(range, await store.days(teamId, range));
-      return reply.type(jsonContentType).send(`[${recordsJson(series)}]`);
+      const days = everyDay(range, await reader.days(teamId, range));
+      return reply.type(jsonContentType).send(`[${days.map(dayJson).join(',')}]`);
     },
   );
 };

@@ -1,11 +1,11 @@
-import { overviewOf } from '../../core/analytics.ts';
+import { overviewJson } from '../analytics-json.ts';
 import { callerOf, requireKey } from '../auth.ts';
-import { jsonContentType, recordJson } from '../record-json.ts';
+import { jsonContentType } from '../content-type.ts';
 import type { Route } from '../route.ts';
-import { analyticsRefusals, replies } from '../schemas.ts';
+import { analyticsFailures, replies } from '../schemas.ts';
 
-/** `GET /analytics/overview`: one row, whatever the number of traces. */
-export const getOverview: Route = (app, { store, gate }) => {
+/** `GET /analytics/overview`: one record, whatever the number of traces. */
+export const getOverview: Route = (app, { reader, gate }) => {
   app.get(
     '/analytics/overview',
     {
@@ -14,13 +14,12 @@ export const getOverview: Route = (app, { store, gate }) => {
         operationId: 'getOverview',
         summary: "Sums over all of the team's traces",
         tags: ['analytics'],
-        response: { 200: replies.overview, ...analyticsRefusals },
+        response: { 200: replies.overview, ...analyticsFailures },
       },
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
-      const overview = overviewOf(await store.total(teamId));
-      return reply.type(jsonContentType).send(recordJson(overview));
+      return reply.type(jsonContentType).send(overviewJson(await reader.total(teamId)));
     },
   );
 };

@@ -1,15 +1,15 @@
-import type { PayloadName } from '../../core/trace.ts';
+import type { PayloadName } from '../../core/trace-fields.ts';
 import { parseUuid } from '../../core/uuid.ts';
 import { fail } from '../../errors.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { isGone } from '../reply-budget.ts';
 import type { Route } from '../route.ts';
 import { TraceParams } from '../parameters.ts';
-import { refusals, replies } from '../schemas.ts';
+import { failures, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `GET /traces/{trace_id}`: a trace that is missing, of another team, or no UUID at all gets the same answer. */
-export const getTrace: Route = (app, { store, gate, replyBudget }) => {
+export const getTrace: Route = (app, { reader, gate, replyBudget }) => {
   app.get(
     '/traces/:trace_id',
     {
@@ -21,21 +21,21 @@ export const getTrace: Route = (app, { store, gate, replyBudget }) => {
         params: TraceParams,
         response: {
           200: replies.trace,
-          ...refusals.key,
-          ...refusals.notFound,
-          ...refusals.damaged,
-          ...refusals.tooMany,
-          ...refusals.unavailable,
+          ...failures.key,
+          ...failures.notFound,
+          ...failures.damaged,
+          ...failures.tooMany,
+          ...failures.unavailable,
         },
       },
     },
     async (request, reply) => {
       const { teamId } = callerOf(request);
       const id = parseUuid(request.params.trace_id);
-      const trace = id === null ? null : await store.trace(teamId, id, () => !isGone(reply));
+      const trace = id === null ? null : await reader.trace(teamId, id, () => !isGone(reply));
       if (trace === null) return fail('trace_not_found');
       if (trace.damaged) refuseDamaged(trace.id, trace.damaged);
-      return replyBudget.send(request, reply, JSON.stringify(traceJson(trace)));
+      return replyBudget.send(request, reply, traceJson(trace));
     },
   );
 };

@@ -1,16 +1,16 @@
+import type { PayloadName } from '../../core/trace-fields.ts';
 import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
-import type { PayloadName } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { omittedPayloads } from '../omit.ts';
 import { isGone } from '../reply-budget.ts';
 import type { Route } from '../route.ts';
 import { PageQuery } from '../parameters.ts';
-import { refusals, replies } from '../schemas.ts';
-import { listedTraceJson } from '../trace-json.ts';
+import { failures, replies } from '../schemas.ts';
+import { traceJson } from '../trace-json.ts';
 
 /** `GET /traces`: the last page is as fast as the first. */
-export const getTraces: Route = (app, { store, gate, replyBudget }) => {
+export const getTraces: Route = (app, { reader, gate, replyBudget }) => {
   app.get(
     '/traces',
     {
@@ -22,10 +22,10 @@ export const getTraces: Route = (app, { store, gate, replyBudget }) => {
         querystring: PageQuery,
         response: {
           200: replies.tracePage,
-          ...refusals.key,
-          ...refusals.invalid,
-          ...refusals.tooMany,
-          ...refusals.unavailable,
+          ...failures.key,
+          ...failures.invalid,
+          ...failures.tooMany,
+          ...failures.unavailable,
         },
       },
     },
@@ -37,13 +37,13 @@ export const getTraces: Route = (app, { store, gate, replyBudget }) => {
         limits.pageRowsMax,
       );
       const omit = omittedPayloads(request.query.omit);
-      const { total, first, rest } = await store.page(
+      const { total, first, rest } = await reader.page(
         teamId,
         { page, limit, omit },
         () => !isGone(reply),
       );
       const tail = `],"total":${total},"page":${page},"limit":${limit}}`;
-      const pieces = first.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
+      const pieces = first.map((trace) => traceJson(trace, omit));
       return rest === null
         ? replyBudget.send(request, reply, `{"traces":[${pieces.join(',')}${tail}`)
         : replyBudget.stream(
@@ -63,7 +63,7 @@ async function* piecesOf(
   tail: string,
 ): AsyncGenerator<string> {
   for await (const traces of rest) {
-    for (const trace of traces) yield `,${JSON.stringify(listedTraceJson(trace, omit))}`;
+    for (const trace of traces) yield `,${traceJson(trace, omit)}`;
   }
   yield tail;
 }

@@ -1,4 +1,4 @@
-import { jsonContentType } from '../record-json.ts';
+import { jsonContentType } from '../content-type.ts';
 import type { Route } from '../route.ts';
 
 /** `GET /openapi.json`: the document that the route schemas make. */

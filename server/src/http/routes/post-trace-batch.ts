@@ -1,17 +1,17 @@
 import type { FastifyRequest } from 'fastify';
 import { draftTrace } from '../../core/trace.ts';
-import type { TraceDraft, TraceInput } from '../../core/trace.ts';
+import type { TraceDraft, TraceInput } from '../../core/trace-fields.ts';
 import { fail } from '../../errors.ts';
 import type { FieldError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { fieldErrors } from '../field-errors.ts';
-import { onceOf, tracesToShow } from '../idempotency.ts';
+import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import { omittedPayloads } from '../omit.ts';
 import type { Route } from '../route.ts';
 import { IdempotencyHeaders, OmitQuery } from '../parameters.ts';
-import { BatchBody, TraceBody, refusals, replies } from '../schemas.ts';
-import { listedTraceJson } from '../trace-json.ts';
+import { BatchBody, TraceBody, failures, replies } from '../schemas.ts';
+import { traceJson } from '../trace-json.ts';
 
 interface Rejection {
   index: number;
@@ -21,7 +21,7 @@ interface Rejection {
 /** `POST /traces/batch`: the valid traces in one commit, in order; each invalid one is told by its index and spoils no other. */
 export const postTraceBatch: Route = (
   app,
-  { store, commits, gate, bodyBudget, replyBudget, bodyBytesMax },
+  { reader, writes, gate, bodyBudget, replyBudget, bodyBytesMax },
 ) => {
   app.post(
     '/traces/batch',
@@ -37,11 +37,11 @@ export const postTraceBatch: Route = (
         body: BatchBody,
         response: {
           201: replies.batch,
-          ...refusals.body,
-          ...refusals.key,
-          ...refusals.invalidOrReused,
-          ...refusals.tooMany,
-          ...refusals.write,
+          ...failures.body,
+          ...failures.key,
+          ...failures.invalidOrReused,
+          ...failures.tooMany,
+          ...failures.write,
         },
       },
     },
@@ -54,11 +54,11 @@ export const postTraceBatch: Route = (
       const rejectedJson = JSON.stringify(rejected);
       // The reply repeats each trace with more fields than a short one was sent with, and waits for its peer like the body.
       bodyBudget.add(request, drafts.length * limits.storedFieldsBytesMax);
-      const once = onceOf(request, rejectedJson);
-      const appended = await commits.append(teamId, drafts, once);
-      const traces = await tracesToShow(store, teamId, appended, reply);
+      const idempotent = idempotentRequest(request, rejectedJson);
+      const appended = await writes.append(teamId, drafts, idempotent);
+      const traces = await tracesToShow(reader, teamId, appended, reply);
       const omit = omittedPayloads(request.query.omit);
-      const pieces = traces.map((trace) => JSON.stringify(listedTraceJson(trace, omit)));
+      const pieces = traces.map((trace) => traceJson(trace, omit));
       const shown = appended.kind === 'replayed' ? (appended.rejected ?? '[]') : rejectedJson;
       const text = `{"traces":[${pieces.join(',')}],"rejected":${shown}}`;
       return replyBudget.sendStored(reply.code(201), text);

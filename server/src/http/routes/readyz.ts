@@ -2,11 +2,11 @@ import { Failure, fail } from '../../errors.ts';
 import type { Route } from '../route.ts';
 
 /** `GET /readyz`: the store answers, and the service is not about to stop. */
-export const readyz: Route = (app, { store, isStopping }) => {
+export const readyz: Route = (app, { probe, isStopping }) => {
   app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
     if (isStopping()) fail('store_unavailable', { say: 'The service is stopping.' });
     try {
-      await store.ping();
+      await probe.ping();
     } catch (cause) {
       throw cause instanceof Failure ? cause : new Failure('store_unavailable', { cause });
     }

@@ -73,7 +73,7 @@ export const session: Route = (app, deps) => {
 };
 
 async function signIn(
-  { gate: { authenticator, sessions }, store, clock }: RouteDeps,
+  { gate: { authenticator, sessions }, signIns, clock }: RouteDeps,
   { key, code }: { key?: string; code?: string },
 ) {
   if ((key === undefined) === (code === undefined)) {
@@ -84,19 +84,19 @@ async function signIn(
     const { keyId } = await authenticator.authenticate(`Bearer ${key}`);
     return sessions.start(keyId);
   }
-  const keyId = await findCode({ store, clock }, code);
+  const keyId = await findCode({ signIns, clock }, code);
   const started = await sessions.start(keyId);
   // Last, so that a code is not used up by a sign-in that fails. Only one request can take it.
-  const taken = await store.takeSignInCode(hashSignInCode(code), clock());
+  const taken = await signIns.takeSignInCode(hashSignInCode(code), clock());
   return taken === null ? fail('sign_in_code_invalid') : started;
 }
 
 async function findCode(
-  { store, clock }: Pick<RouteDeps, 'store' | 'clock'>,
+  { signIns, clock }: Pick<RouteDeps, 'signIns' | 'clock'>,
   code: string,
 ): Promise<string> {
   if (!isWellFormedSignInCode(code)) return fail('sign_in_code_invalid');
-  const keyId = await store.findSignInCode(hashSignInCode(code), clock());
+  const keyId = await signIns.findSignInCode(hashSignInCode(code), clock());
   return keyId ?? fail('sign_in_code_invalid');
 }
 

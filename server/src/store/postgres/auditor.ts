@@ -1,19 +1,19 @@
 import type pg from 'pg';
-import type { Dimension, RollupKey, Tally } from '../../core/rollup.ts';
+import type { Dimension, Rollup, RollupId } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
-import { damagedPayloads, payloadsOfRow } from '../payload.ts';
-import type { AuditedTrace, Auditor } from '../store.ts';
+import type { AuditedTrace, Auditor } from '../audit.ts';
+import { auditedFromRow } from '../trace-rows.ts';
 import { sumOverNodes } from './cluster.ts';
 import { abandon, ask, connect, run } from './connection.ts';
 import type { Pools } from './connection.ts';
-import { asFailure } from './postgres-errors.ts';
-import { auditTraceFromRow, numberOf, tallyFromRow } from './rows.ts';
+import { asFailure } from './postgres-failures.ts';
+import { counterFromRow, measuresFromRow } from './measures-rows.ts';
 import { ofOneTeam, ofSmallTables, overAllTeams } from './statements.ts';
 
-/** Every statement of it sees the same moment, however long it lasts. */
+/** Every statement sees the same snapshot, however long the transaction lasts. */
 const beginLooking = 'begin isolation level repeatable read read only';
 
-/** Shows the books in one transaction on a connection of its own. It may last for minutes and keeps nobody from writing. */
+/** Each audit is one transaction on a connection of its own. It may last for minutes and does not block writes. */
 export function openAuditor({ reading }: Pools): Auditor {
   return {
     async audit(teamId, look) {
@@ -26,9 +26,7 @@ export function openAuditor({ reading }: Pools): Auditor {
         if (team.rowCount !== 1) throw new Error(`there is no team ${teamId}`);
         const counter = (await run(client, ofOneTeam.readCounter, [teamId])).rows[0];
         const result = await look({
-          firstSeq: numberOf(counter?.['first_seq'] ?? 1),
-          lastSeq: numberOf(counter?.['last_seq'] ?? 0),
-          lastCreatedAtUs: numberOf(counter?.['last_created_at_us'] ?? 0),
+          ...counterFromRow(counter),
           traces: tracesOf(client, teamId),
           rollups: rollupsOf(client, teamId),
         });
@@ -43,7 +41,7 @@ export function openAuditor({ reading }: Pools): Auditor {
 
     async checkStorage() {
       const problems: string[] = [];
-      // PostgreSQL notes here every page that it has found damaged, where the database has checksums.
+      // PostgreSQL notes here every page that it has found damaged, if the database has checksums.
       const failures = await sumOverNodes({ reading }, countDamage);
       if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
       const orphans = await ask(
@@ -65,10 +63,7 @@ const countDamage = `
 async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<AuditedTrace[]> {
   for (let seq: number | undefined = -1; seq !== undefined;) {
     const { rows } = await run(client, ofOneTeam.auditTraces, [teamId, seq]);
-    const chunk = rows.map((row) => ({
-      ...auditTraceFromRow(row),
-      damaged: damagedPayloads(payloadsOfRow(row)),
-    }));
+    const chunk = rows.map(auditedFromRow);
     if (chunk.length > 0) yield chunk;
     seq = chunk.at(-1)?.seq;
   }
@@ -76,23 +71,20 @@ async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<
 
 const beforeAllDays = -(2 ** 31);
 
-async function* rollupsOf(
-  client: pg.ClientBase,
-  teamId: string,
-): AsyncGenerator<(RollupKey & Tally)[]> {
-  let last: RollupKey | undefined = { dimension: 0, day: beforeAllDays, key: '' };
+async function* rollupsOf(client: pg.ClientBase, teamId: string): AsyncGenerator<Rollup[]> {
+  let last: RollupId | undefined = { dimension: 0, day: beforeAllDays, group: '' };
   while (last) {
     const { rows } = await run(client, ofOneTeam.auditRollups, [
       teamId,
       last.dimension,
       last.day,
-      last.key,
+      last.group,
     ]);
     const chunk = rows.map((row) => ({
       dimension: row['dimension'] as Dimension,
       day: row['day'] as number,
-      key: row['key'] as string,
-      ...tallyFromRow(row),
+      group: row['key'] as string,
+      measures: measuresFromRow(row),
     }));
     if (chunk.length > 0) yield chunk;
     last = chunk.at(-1);

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { limits } from '../../limits.ts';
 import type { StoreOptions } from '../store.ts';
-import { ConnectionLost, asFailure, isNameUnknown, sortError } from './postgres-errors.ts';
+import { ConnectionLost, asFailure, isNameUnknown, sortError } from './postgres-failures.ts';
 import { allowNames, giveUpNames, nameFor } from './statement-names.ts';
 
 export type Values = readonly unknown[];

@@ -4,9 +4,9 @@ import { limits } from '../../limits.ts';
 import { checkServer } from './check-server.ts';
 import { run } from './connection.ts';
 import { migrate, migrationLock } from './migrate.ts';
-import { explainOpening, placeOf } from './place.ts';
-import type { Place } from './place.ts';
-import { stateOf } from './postgres-errors.ts';
+import { explainOpening, addressOf } from './address.ts';
+import type { Address } from './address.ts';
+import { stateOf } from './postgres-failures.ts';
 import { tablesByTeam, tablesOnEveryNode, teamColumn } from './tables.ts';
 
 /** What became of a table, or what it was already. */
@@ -33,7 +33,7 @@ export async function distributePostgres(
   url: string,
   onTable: (table: string) => void,
 ): Promise<DistributeReport> {
-  const place = placeOf(url);
+  const address = addressOf(url);
   const client = new pg.Client({
     connectionString: url,
     application_name: 'tracetally distribute',
@@ -42,16 +42,16 @@ export async function distributePostgres(
   client.on('error', () => {});
   try {
     await client.connect();
-    await checkServer(client, place.name);
-    await refuseWithoutCitus(client, place.name);
+    await checkServer(client, address.name);
+    await refuseWithoutCitus(client, address.name);
     await refuseUnsafeNodes(client);
-    await migrate(client, place.name, false);
+    await migrate(client, address.name, false);
     await run(client, 'begin isolation level read committed');
     const tables = await distribute(client, onTable);
     await run(client, 'commit', [], unhurriedMs);
     return { ...(await countPlaces(client)), tables };
   } catch (error) {
-    throw explain(error, place);
+    throw explain(error, address);
   } finally {
     await client.end().catch(() => {});
   }
@@ -193,12 +193,12 @@ const readCounts = `
 
 const lockNotAvailable = '55P03';
 
-function explain(error: unknown, place: Place): unknown {
+function explain(error: unknown, address: Address): unknown {
   if (error instanceof OperatorError) return error;
   if (stateOf(error) === lockNotAvailable) {
     return new OperatorError(
-      `The tables at ${place.name} are in use. Stop the servers, then distribute again. Nothing was moved.`,
+      `The tables at ${address.name} are in use. Stop the servers, then distribute again. Nothing was moved.`,
     );
   }
-  return explainOpening(error, place);
+  return explainOpening(error, address);
 }

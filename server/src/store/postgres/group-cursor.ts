@@ -2,8 +2,8 @@ import type pg from 'pg';
 import { limits } from '../../limits.ts';
 import type { WideRead } from '../wide-reads.ts';
 import { abandon, connect, run } from './connection.ts';
-import { asFailure } from './postgres-errors.ts';
-import { groupFromRow } from './rows.ts';
+import { asFailure } from './postgres-failures.ts';
+import { groupFromRow } from './measures-rows.ts';
 
 /** A long list of groups as it is at one moment, read through a cursor: neither PostgreSQL nor this process holds all of it. */
 export async function openGroupCursor(

@@ -1,7 +1,7 @@
-import type { KeyRecord } from '../store.ts';
+import { keyFromRow } from '../key-rows.ts';
+import type { KeyRecord } from '../teams-and-keys.ts';
 import { ask } from './connection.ts';
 import type { Pools } from './connection.ts';
-import { keyFromRow } from './rows.ts';
 import { ofSmallTables } from './statements.ts';
 
 /** Looks up keys by their hash, all that are asked for in one turn of the event loop with one question. */

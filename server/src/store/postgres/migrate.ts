@@ -3,9 +3,9 @@ import { OperatorError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { readMigrations } from '../migrations.ts';
 import { run } from './connection.ts';
-import { stateOf } from './postgres-errors.ts';
+import { stateOf } from './postgres-failures.ts';
 
-const migrations = readMigrations(new URL('migrations/', import.meta.url));
+const migrations = readMigrations(new URL('../../../migrations/postgres/', import.meta.url));
 
 /** "TTly" as a number: servers that start at the same time wait for each other on this lock. */
 export const migrationLock = 0x54546c79;

@@ -6,15 +6,16 @@ import { openAuditor } from './auditor.ts';
 import { checkServer } from './check-server.ts';
 import { ask, beginWriting, connect, openPools, run } from './connection.ts';
 import type { Pools } from './connection.ts';
-import { openDirectory } from './directory.ts';
+import { openTeamsAndKeys } from './teams-and-keys.ts';
 import { openKeyUses } from './key-uses.ts';
 import { migrate } from './migrate.ts';
-import { explainOpening, placeOf } from './place.ts';
-import type { Place } from './place.ts';
-import { openMover } from './mover.ts';
+import { explainOpening, addressOf } from './address.ts';
+import type { Address } from './address.ts';
+import { openTransfer } from './transfer.ts';
 import { openReader } from './reader.ts';
-import { openSessionDirectory } from './session-directory.ts';
-import { openWriter } from './writer.ts';
+import { openSignInCodes } from './sign-in-codes.ts';
+import { openStoreBatch } from './store-batch.ts';
+import { Writer } from './writer.ts';
 
 export interface PostgresOptions extends StoreOptions {
   url: string;
@@ -23,26 +24,26 @@ export interface PostgresOptions extends StoreOptions {
 /** Many servers may work on one database: what they must not do at once, the database itself prevents. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const { url, clock, role, mustExist = false, onClockJump = () => {} } = options;
-  const place = placeOf(url);
+  const address = addressOf(url);
   const open = openPools(url, role);
   try {
-    const begin = await prepare(open.writing, place, mustExist);
+    const begin = await prepare(open.writing, address, mustExist);
     return assemble({ ...open, begin }, openClock(clock), onClockJump);
   } catch (error) {
     await open.end();
-    throw error instanceof OperatorError ? error : explainOpening(error, place);
+    throw error instanceof OperatorError ? error : explainOpening(error, address);
   }
 }
 
 /** Checks the server and brings the schema up. Answers how transactions begin. */
-async function prepare(pool: pg.Pool, place: Place, mustExist: boolean): Promise<string> {
+async function prepare(pool: pg.Pool, address: Address, mustExist: boolean): Promise<string> {
   const client = await connect(pool);
   try {
-    const begin = beginWriting(await checkServer(client, place.name));
+    const begin = beginWriting(await checkServer(client, address.name));
     // A pooler between may allow no transactions: better to hear it now than from the first write.
     await run(client, begin);
     await run(client, 'rollback');
-    await migrate(client, place.name, mustExist);
+    await migrate(client, address.name, mustExist);
     client.release();
     return begin;
   } catch (error) {
@@ -59,14 +60,14 @@ function assemble(
   clock: ReturnType<typeof openClock>,
   onClockJump: NonNullable<StoreOptions['onClockJump']>,
 ): Store {
-  const writer = openWriter(pools, clock, onClockJump);
+  const writer = new Writer(openStoreBatch(pools, clock, onClockJump));
   const keyUses = openKeyUses(pools);
   return {
     ...openReader(pools),
-    ...openDirectory(pools),
-    ...openSessionDirectory(pools),
+    ...openTeamsAndKeys(pools),
+    ...openSignInCodes(pools),
     ...openAuditor(pools),
-    ...openMover(pools),
+    ...openTransfer(pools),
     append: (writes, moreFollow, tell) => writer.append(writes, moreFollow, tell),
     noteKeyUse: (keyId, atUs) => keyUses.note(keyId, atUs),
     async ping() {

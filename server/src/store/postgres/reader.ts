@@ -1,14 +1,17 @@
 import { FairQueue } from '../../core/fair-queue.ts';
-import { emptyTally } from '../../core/rollup.ts';
+import { noMeasures } from '../../core/rollup.ts';
+import { payloadChars } from '../../core/trace.ts';
 import type { Trace } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { PageRequest, TraceReader } from '../store.ts';
+import { pageRange, tracesMissing } from '../page-range.ts';
+import { traceFromRow } from '../trace-rows.ts';
+import type { PageRequest, TraceReader } from '../trace-reader.ts';
 import { WideReads } from '../wide-reads.ts';
 import { ask as askPool } from './connection.ts';
 import type { Pools, Row, Values } from './connection.ts';
 import { openGroupCursor } from './group-cursor.ts';
-import { groupFromRow, numberOf, tallyFromRow, traceFromRow } from './rows.ts';
+import { counterFromRow, groupFromRow, measuresFromRow } from './measures-rows.ts';
 import { ofOneTeam, readDown } from './statements.ts';
 
 export function openReader({ reading, wideReading }: Pools): TraceReader {
@@ -47,10 +50,10 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
     let chars = 0;
     for (let seq = fromSeq; seq >= toSeq;) {
       const rows = await ask(readDown(omit), [teamId, toSeq, seq], isWanted);
-      const lastSeq = numberOf(rows.at(-1)?.['seq'] ?? -1);
+      const lastSeq = Number(rows.at(-1)?.['seq'] ?? -1);
       // The sequence has no gaps, so the rows say themselves whether one is missing.
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
-        throw new Failure('store_unavailable', { cause: `traces up to ${seq} are missing` });
+        throw tracesMissing(`up to ${seq}`);
       }
       for (const row of rows) {
         const trace = traceFromRow(row, teamId);
@@ -66,15 +69,11 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
   }
 
   return {
-    async page(teamId, { page, limit, omit }, isWanted) {
+    async page(teamId, request, isWanted) {
       // Traces are never changed, and the counter is read before them: what it counts is there.
-      const [counter] = await ask(ofOneTeam.readCounter, [teamId], isWanted);
-      const firstSeq = numberOf(counter?.['first_seq'] ?? 1);
-      const lastSeq = numberOf(counter?.['last_seq'] ?? 0);
-      const total = lastSeq - firstSeq + 1;
-      const fromSeq = lastSeq - (page - 1) * limit;
-      const toSeq = Math.max(firstSeq, fromSeq - limit + 1);
-      const walk = walkDown(teamId, fromSeq, toSeq, omit, isWanted);
+      const [row] = await ask(ofOneTeam.readCounter, [teamId], isWanted);
+      const { total, fromSeq, toSeq } = pageRange(counterFromRow(row), request);
+      const walk = walkDown(teamId, fromSeq, toSeq, request.omit, isWanted);
       const head = await walk.next();
       if (head.done) return { total, first: [], rest: null };
       const { traces: first, isLast } = head.value;
@@ -88,15 +87,13 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
 
     async range(teamId, { firstSeq, count }) {
       const rows = await ask(ofOneTeam.readForward, [teamId, firstSeq, firstSeq + count - 1]);
-      if (rows.length !== count) {
-        throw new Failure('store_unavailable', { cause: `traces from ${firstSeq} are missing` });
-      }
+      if (rows.length !== count) throw tracesMissing(`from ${firstSeq}`);
       return rows.map((row) => traceFromRow(row, teamId));
     },
 
     async total(teamId) {
       const [row] = await ask(ofOneTeam.readTotal, [teamId]);
-      return row ? tallyFromRow(row) : emptyTally;
+      return row ? measuresFromRow(row) : noMeasures;
     },
 
     async groups(teamId, dimension, rowsMax) {
@@ -113,7 +110,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
 
     async days(teamId, { firstDay, lastDay }) {
       const rows = await ask(ofOneTeam.readDays, [teamId, firstDay, lastDay]);
-      return rows.map((row) => ({ day: row['day'] as number, tally: tallyFromRow(row) }));
+      return rows.map((row) => ({ day: row['day'] as number, measures: measuresFromRow(row) }));
     },
   };
 }
@@ -125,8 +122,4 @@ interface Chunk {
 
 async function* tracesOf(walk: AsyncIterable<Chunk>): AsyncGenerator<readonly Trace[]> {
   for await (const { traces } of walk) yield traces;
-}
-
-function payloadChars({ input, output, errorMessage }: Trace): number {
-  return (input?.length ?? 0) + (output?.length ?? 0) + (errorMessage?.length ?? 0);
 }

@@ -1,20 +1,21 @@
-import { allTime, dimensions } from '../../core/rollup.ts';
+import { allTime, dimensions, measureNames } from '../../core/rollup.ts';
 import type { Dimension } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
-import { payloadNames } from '../../core/trace.ts';
-import type { PayloadName } from '../../core/trace.ts';
+import { payloadNames } from '../../core/trace-fields.ts';
+import type { PayloadName } from '../../core/trace-fields.ts';
+import { shortColumns as narrowAndId, traceColumns as columnsOfTrace } from '../trace-rows.ts';
+import { insertTraces } from './trace-columns.ts';
 
 /**
- * Every statement on the tables of the store. Where a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
+ * Every statement on the tables of the store. If a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
  * statement runs on one shard; a test reads all of them with PostgreSQL's own parser and checks that.
  */
-/** The columns of a trace without its payloads. */
-const shortColumns = `seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd,
-  feature_name, user_identifier, zstd_mask`;
+const shortColumns = `seq, ${narrowAndId}`;
+const traceColumns = `seq, ${columnsOfTrace}`;
 
-const traceColumns = [shortColumns, ...payloadNames].join(', ');
-
-const tallyColumns = `calls, errors, latency_sum, latency_count, prompt_tokens, completion_tokens, cost_micros, cost_picos`;
+const measureColumns = measureNames.join(', ');
+const addedUp = measureNames.map((name) => `${name} = rollups.${name} + excluded.${name}`);
+const measureArrays = measureNames.map((_, i) => `$${i + 5}::bigint[]`);
 
 // --- Of one team ---
 
@@ -25,46 +26,21 @@ const replaceRequest = `
 
 const writing = {
   lockCounter: `
-    select last_seq, last_created_at_us from team_counters where team_id = $1 for update`,
+    select first_seq, last_seq, last_created_at_us from team_counters where team_id = $1 for update`,
 
   addCounter: `
     insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
     values ($1, $2::bigint, $2::bigint - 1, 0) on conflict (team_id) do nothing`,
 
-  // The payloads come as one run of bytes, in which each row knows its places: an array of bytes would be sent as text, twice as long.
-  // A plain `select from unnest` would be planned on a coordinator; joined to the team's counter it goes to the team's shard.
-  insertTraces: `
-    insert into traces (team_id, seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms,
-      cost_usd, feature_name, user_identifier, zstd_mask, error_message, input, output)
-    select c.team_id, u.seq, u.id, u.created_at_us, u.model, u.is_error, u.prompt_tokens, u.completion_tokens, u.latency_ms,
-      u.cost_usd, u.feature_name, u.user_identifier, u.zstd_mask,
-      substring($2::bytea from u.error_at for u.error_length),
-      substring($2::bytea from u.input_at for u.input_length),
-      substring($2::bytea from u.output_at for u.output_length)
-    from team_counters c, unnest($3::bigint[], $4::uuid[], $5::bigint[], $6::text[], $7::boolean[], $8::integer[],
-        $9::integer[], $10::integer[], $11::double precision[], $12::text[], $13::text[], $14::smallint[],
-        $15::integer[], $16::integer[], $17::integer[], $18::integer[], $19::integer[], $20::integer[])
-      as u(seq, id, created_at_us, model, is_error, prompt_tokens, completion_tokens, latency_ms, cost_usd, feature_name,
-        user_identifier, zstd_mask, error_at, error_length, input_at, input_length, output_at, output_length)
-    where c.team_id = $1`,
+  insertTraces,
 
   addRollups: `
-    insert into rollups (team_id, dimension, day, key, ${tallyColumns})
-    select c.team_id, u.dimension, u.day, u.key, u.calls, u.errors, u.latency_sum, u.latency_count, u.prompt_tokens,
-      u.completion_tokens, u.cost_micros, u.cost_picos
-    from team_counters c, unnest($2::smallint[], $3::integer[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
-        $8::bigint[], $9::bigint[], $10::bigint[], $11::bigint[], $12::bigint[])
-      as u(dimension, day, key, ${tallyColumns})
+    insert into rollups (team_id, dimension, day, key, ${measureColumns})
+    select c.team_id, u.dimension, u.day, u.key, ${measureNames.map((name) => `u.${name}`).join(', ')}
+    from team_counters c, unnest($2::smallint[], $3::integer[], $4::text[], ${measureArrays.join(', ')})
+      as u(dimension, day, key, ${measureColumns})
     where c.team_id = $1
-    on conflict (team_id, dimension, day, key) do update set
-      calls = rollups.calls + excluded.calls,
-      errors = rollups.errors + excluded.errors,
-      latency_sum = rollups.latency_sum + excluded.latency_sum,
-      latency_count = rollups.latency_count + excluded.latency_count,
-      prompt_tokens = rollups.prompt_tokens + excluded.prompt_tokens,
-      completion_tokens = rollups.completion_tokens + excluded.completion_tokens,
-      cost_micros = rollups.cost_micros + excluded.cost_micros,
-      cost_picos = rollups.cost_picos + excluded.cost_picos`,
+    on conflict (team_id, dimension, day, key) do update set ${addedUp.join(', ')}`,
 
   moveCounter: `
     update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
@@ -115,11 +91,11 @@ const reading = {
     order by key_hash limit ${limits.moveRowsMax}`,
 
   readTotal: `
-    select ${tallyColumns} from rollups
+    select ${measureColumns} from rollups
     where team_id = $1 and dimension = ${dimensions.total} and day = ${allTime} and key = ''`,
 
   readDays: `
-    select day, ${tallyColumns} from rollups
+    select day, ${measureColumns} from rollups
     where team_id = $1 and dimension = ${dimensions.total} and day between $2 and $3 and key = ''
     order by day`,
 
@@ -139,7 +115,7 @@ const reading = {
   ),
 
   auditRollups: `
-    select dimension, day, key, ${tallyColumns} from rollups
+    select dimension, day, key, ${measureColumns} from rollups
     where team_id = $1 and (dimension, day, key) > ($2, $3, $4)
     order by dimension, day, key limit ${limits.auditChunkRows}`,
 };
@@ -147,7 +123,7 @@ const reading = {
 /** The dimension stands in the text: as a parameter it would be planned anew each time. */
 function readGroups(dimension: Dimension): string {
   return `
-    select key, ${tallyColumns} from rollups
+    select key, ${measureColumns} from rollups
     where team_id = $1 and dimension = ${dimension} and day = ${allTime}
     order by calls desc, key`;
 }

@@ -2,21 +2,25 @@ import type pg from 'pg';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../core/clock.ts';
 import { limits } from '../../limits.ts';
+import { expiryOf } from '../idempotency.ts';
+import type { EarlierRequest } from '../idempotency.ts';
+import { earlierFromRow } from '../key-rows.ts';
+import type { TeamCounter } from '../sequencer.ts';
 import { abandon, connect, run } from './connection.ts';
 import type { Pools, Values } from './connection.ts';
-import { ConnectionLost } from './postgres-errors.ts';
-import { numberOf } from './rows.ts';
+import { ConnectionLost } from './postgres-failures.ts';
+import { counterFromRow, rollupColumns } from './measures-rows.ts';
 import { ofOneTeam } from './statements.ts';
-import { TeamBatch } from './team-batch.ts';
-import type { Counter, KnownRequest, PackedWrite } from './team-batch.ts';
+import { TeamWrites } from './team-writes.ts';
+import type { PackedWrite } from './team-writes.ts';
 
 /** How one attempt at a batch ended. */
 export type Attempt =
-  | { kind: 'stored'; batch: TeamBatch }
+  | { kind: 'stored'; batch: TeamWrites }
   /** Nothing of it is stored, and nothing will be. */
   | { kind: 'failed'; error: unknown }
   /** The connection or a node broke while the commit was under way: it may be stored, now or in a moment. */
-  | { kind: 'doubtful'; batch: TeamBatch; error: unknown };
+  | { kind: 'doubtful'; batch: TeamWrites; error: unknown };
 
 /**
  * One team's batch in one transaction: the counter first, which locks the team, then its rows and the commit, all sent together. The
@@ -37,8 +41,8 @@ export async function attemptBatch(
   try {
     const [, counter] = await Promise.all([run(client, begin), lockTeam(client, teamId)]);
     const wallUs = clock();
-    const known = await findRequests(client, teamId, writes, wallUs);
-    const batch = new TeamBatch(teamId, counter, known, wallUs);
+    const earlier = await findRequests(client, teamId, writes, wallUs);
+    const batch = new TeamWrites(teamId, counter, earlier, wallUs);
     for (const write of writes) batch.add(write);
     const statements = batch.traces.firstId === null ? [] : statementsOf(teamId, batch, wallUs);
     const attempt = await commitAll(client, batch, statements);
@@ -53,12 +57,14 @@ export async function attemptBatch(
 
 type Statement = [text: string, values: Values];
 
-function statementsOf(teamId: string, batch: TeamBatch, wallUs: number): Statement[] {
+function statementsOf(teamId: string, batch: TeamWrites, wallUs: number): Statement[] {
   const { lastSeq, lastUs } = batch.counter;
   return [
     [ofOneTeam.insertTraces, [teamId, ...batch.traces.values()]],
-    ...batch.sums().map((sums): Statement => [ofOneTeam.addRollups, [teamId, ...sums]]),
-    ...noteRequests(teamId, batch, wallUs),
+    ...batch
+      .deltas()
+      .map((deltas): Statement => [ofOneTeam.addRollups, [teamId, ...rollupColumns(deltas)]]),
+    ...addRequests(teamId, batch, wallUs),
     [ofOneTeam.moveCounter, [teamId, lastSeq, lastUs]],
   ];
 }
@@ -66,7 +72,7 @@ function statementsOf(teamId: string, batch: TeamBatch, wallUs: number): Stateme
 /** After a statement that fails PostgreSQL runs no other of the transaction, and its commit only ends it. */
 async function commitAll(
   client: pg.ClientBase,
-  batch: TeamBatch,
+  batch: TeamWrites,
   statements: readonly Statement[],
 ): Promise<Attempt> {
   const answers = await Promise.allSettled([
@@ -93,11 +99,9 @@ export async function lockTeam(
   client: pg.ClientBase,
   teamId: string,
   firstSeq = 1,
-): Promise<Counter> {
+): Promise<TeamCounter> {
   const found = (await run(client, ofOneTeam.lockCounter, [teamId])).rows[0];
-  if (found) {
-    return { lastSeq: numberOf(found['last_seq']), lastUs: numberOf(found['last_created_at_us']) };
-  }
+  if (found) return counterFromRow(found);
   // The team's first trace. Where another transaction is adding the row too, this waits for it.
   await run(client, ofOneTeam.addCounter, [teamId, firstSeq]);
   return lockTeam(client, teamId);
@@ -108,36 +112,25 @@ async function findRequests(
   teamId: string,
   writes: readonly PackedWrite[],
   wallUs: number,
-): Promise<Map<string, KnownRequest>> {
-  const keyHashes = writes.flatMap(({ write }) => write.once?.keyHash ?? []);
+): Promise<Map<string, EarlierRequest>> {
+  const keyHashes = writes.flatMap(({ write }) => write.request?.keyHash ?? []);
   if (keyHashes.length === 0) return new Map();
   const { rows } = await run(client, ofOneTeam.findRequests, [teamId, keyHashes, wallUs]);
-  return new Map(
-    rows.map((row) => [
-      row['key_hash'] as string,
-      {
-        bodyHash: row['body_hash'] as string,
-        firstSeq: numberOf(row['first_seq']),
-        count: row['count'] as number,
-        rejected: row['rejected'] as string | null,
-      },
-    ]),
-  );
+  return new Map(rows.map((row) => [row['key_hash'] as string, earlierFromRow(row)]));
 }
 
-function noteRequests(teamId: string, { noted }: TeamBatch, wallUs: number): Statement[] {
-  if (noted.length === 0) return [];
-  const expiresAtUs = wallUs + limits.idempotencyLifeMs * 1000;
+function addRequests(teamId: string, { requests }: TeamWrites, wallUs: number): Statement[] {
+  if (requests.length === 0) return [];
   const columns = [
-    noted.map(({ once }) => once.keyHash),
-    noted.map(({ once }) => once.bodyHash),
-    noted.map(({ firstSeq }) => firstSeq),
-    noted.map(({ count }) => count),
-    noted.map(({ once }) => once.rejected),
+    requests.map(({ request }) => request.keyHash),
+    requests.map(({ request }) => request.bodyHash),
+    requests.map(({ firstSeq }) => firstSeq),
+    requests.map(({ count }) => count),
+    requests.map(({ request }) => request.rejected),
   ];
   return [
     [ofOneTeam.forgetRequests, [teamId, wallUs]],
-    [ofOneTeam.noteRequests, [teamId, expiresAtUs, ...columns]],
+    [ofOneTeam.noteRequests, [teamId, expiryOf(wallUs), ...columns]],
   ];
 }
 
@@ -148,7 +141,7 @@ function noteRequests(teamId: string, { noted }: TeamBatch, wallUs: number): Sta
 export async function wasStored(
   pools: Pools,
   teamId: string,
-  batch: TeamBatch,
+  batch: TeamWrites,
 ): Promise<boolean | null> {
   const untilMs = performance.now() + limits.postgresDoubtMsMax;
   while (performance.now() < untilMs) {

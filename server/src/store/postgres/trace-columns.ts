@@ -1,8 +1,54 @@
-import type { CountedTrace } from '../../core/rollup.ts';
-import type { TraceStamp } from '../../core/trace.ts';
+import { columnOf, narrowNames, payloadNames, traceFields } from '../../core/trace-fields.ts';
+import type { FieldKind, NarrowTrace, PayloadName } from '../../core/trace-fields.ts';
 import type { PackedPayloads } from '../payload.ts';
+import type { Assigned } from '../sequencer.ts';
+import { narrowValue } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import type { Values } from './connection.ts';
+
+/** How each kind of field is sent as a column of `unnest`. */
+const arrayTypes: Record<Exclude<FieldKind, 'text'>, string> = {
+  label: 'text[]',
+  count: 'integer[]',
+  dollars: 'double precision[]',
+  status: 'boolean[]',
+};
+
+const narrow = narrowNames.map((name) => {
+  const type = arrayTypes[traceFields[name].kind as keyof typeof arrayTypes];
+  return { name, column: columnOf(name), type, isText: type === 'text[]' };
+});
+
+/** The columns that `unnest` makes: name and type, in the order of `TraceColumns.values()` after the bytes. */
+const sentColumns: readonly (readonly [name: string, type: string])[] = [
+  ['seq', 'bigint[]'],
+  ['id', 'uuid[]'],
+  ['created_at_us', 'bigint[]'],
+  ...narrow.map(({ column, type }) => [column, type] as const),
+  ['zstd_mask', 'smallint[]'],
+  ...payloadNames.flatMap((name) => [
+    [`${name}_at`, 'integer[]'] as const,
+    [`${name}_length`, 'integer[]'] as const,
+  ]),
+];
+
+/**
+ * Payloads are sent as one run of bytes in which each row knows its ranges: an array of bytes would be sent as text, twice as long. A
+ * plain `select from unnest` would be planned on a coordinator; joined to the team's counter it runs on the team's shard.
+ */
+export const insertTraces = (() => {
+  const plain = ['seq', 'id', 'created_at_us', ...narrow.map(({ column }) => column), 'zstd_mask'];
+  const payloads = payloadNames.map(
+    (name) => `substring($2::bytea from u.${name}_at for u.${name}_length)`,
+  );
+  return `
+    insert into traces (team_id, ${[...plain, ...payloadNames].join(', ')})
+    select c.team_id, ${[...plain.map((column) => `u.${column}`), ...payloads].join(', ')}
+    from team_counters c,
+      unnest(${sentColumns.map(([, type], i) => `$${i + 3}::${type}`).join(', ')})
+      as u(${sentColumns.map(([name]) => name).join(', ')})
+    where c.team_id = $1`;
+})();
 
 /** The traces of one batch as columns, which is how `unnest` takes them. */
 export class TraceColumns {
@@ -11,19 +57,12 @@ export class TraceColumns {
   #bytesBefore = 0;
 
   get firstId(): string | null {
-    return this.#rows[0]?.stamp.id ?? null;
+    return this.#rows[0]?.assigned.id ?? null;
   }
 
-  add(seq: number, stamp: TraceStamp, trace: CountedTrace, payloads: PackedPayloads): void {
-    this.#rows.push({
-      seq,
-      stamp,
-      trace,
-      zstdMask: payloads.zstdMask,
-      error: this.#place(payloads.errorMessage),
-      input: this.#place(payloads.input),
-      output: this.#place(payloads.output),
-    });
+  add(assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void {
+    const ranges = payloadNames.map((name) => this.#append(payloads, name));
+    this.#rows.push({ assigned, trace, zstdMask: payloads.zstdMask, ranges });
   }
 
   /** The parameters of `insertTraces` after the team. */
@@ -31,25 +70,23 @@ export class TraceColumns {
     const rows = this.#rows;
     return [
       Buffer.concat(this.#bytes),
-      arrayOfPlain(rows.map(({ seq }) => seq)),
-      arrayOfPlain(rows.map(({ stamp }) => stamp.id)),
-      arrayOfPlain(rows.map(({ stamp }) => stamp.createdAtUs)),
-      arrayOfText(rows.map(({ trace }) => trace.model)),
-      arrayOfPlain(rows.map(({ trace }) => trace.status === 'error')),
-      arrayOfPlain(rows.map(({ trace }) => trace.promptTokens)),
-      arrayOfPlain(rows.map(({ trace }) => trace.completionTokens)),
-      arrayOfPlain(rows.map(({ trace }) => trace.latencyMs)),
-      arrayOfPlain(rows.map(({ trace }) => trace.costUsd)),
-      arrayOfText(rows.map(({ trace }) => trace.featureName)),
-      arrayOfText(rows.map(({ trace }) => trace.userIdentifier)),
+      arrayOfPlain(rows.map(({ assigned }) => assigned.seq)),
+      arrayOfPlain(rows.map(({ assigned }) => assigned.id)),
+      arrayOfPlain(rows.map(({ assigned }) => assigned.createdAtUs)),
+      ...narrow.map(({ name, isText }) => {
+        const values = rows.map(({ trace }) => narrowValue(trace, name));
+        return isText ? arrayOfText(values as (string | null)[]) : arrayOfPlain(values);
+      }),
       arrayOfPlain(rows.map(({ zstdMask }) => zstdMask)),
-      ...placeColumns(rows.map(({ error }) => error)),
-      ...placeColumns(rows.map(({ input }) => input)),
-      ...placeColumns(rows.map(({ output }) => output)),
+      ...payloadNames.flatMap((_, i) => [
+        arrayOfPlain(rows.map(({ ranges }) => ranges[i]?.at ?? null)),
+        arrayOfPlain(rows.map(({ ranges }) => ranges[i]?.length ?? null)),
+      ]),
     ];
   }
 
-  #place(bytes: Uint8Array | null): Place | null {
+  #append(payloads: PackedPayloads, name: PayloadName): ByteRange | null {
+    const bytes = payloads[name];
     if (bytes === null) return null;
     this.#bytes.push(bytes);
     const at = this.#bytesBefore + 1;
@@ -59,24 +96,14 @@ export class TraceColumns {
 }
 
 interface TraceRow {
-  seq: number;
-  stamp: TraceStamp;
-  trace: CountedTrace;
+  assigned: Assigned;
+  trace: NarrowTrace;
   zstdMask: number;
-  error: Place | null;
-  input: Place | null;
-  output: Place | null;
+  ranges: readonly (ByteRange | null)[];
 }
 
 /** Where bytes begin, counted from one, and how many they are. */
-interface Place {
+interface ByteRange {
   at: number;
   length: number;
-}
-
-function placeColumns(places: readonly (Place | null)[]): [string, string] {
-  return [
-    arrayOfPlain(places.map((place) => place?.at ?? null)),
-    arrayOfPlain(places.map((place) => place?.length ?? null)),
-  ];
 }

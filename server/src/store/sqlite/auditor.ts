@@ -1,59 +1,24 @@
-import type { Dimension } from '../../core/rollup.ts';
+import type { DatabaseSync } from 'node:sqlite';
+import type { Dimension, Rollup } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
-import type { Auditor } from '../store.ts';
+import type { AuditedTrace, Auditor } from '../audit.ts';
+import { auditedFromRow, traceColumns } from '../trace-rows.ts';
 import { openReading } from './connection.ts';
-import { firstKeyOf, lastKeyOf, seqOfKey, teamOfKey } from './trace-key.ts';
-import { damagedPayloads, payloadsOfRow } from '../payload.ts';
-import {
-  auditTraceFromRow,
-  prepareTallies,
-  tallyColumns,
-  tallyFromRow,
-  traceColumns,
-} from './rows.ts';
+import { measureColumns, measuresFromRow, prepareMeasures } from './measures-rows.ts';
+import { firstRowIdOf, lastRowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
+import { openTraceTables } from './trace-tables.ts';
 
-/** Shows the books on a connection of its own: its read transaction may last for minutes. */
+/** Each audit has a connection of its own: its read transaction may last for minutes. */
 export function openAuditor(path: string): Auditor {
   return {
     async audit(teamId, look) {
       using db = openReading(path);
       db.exec('begin');
-      const counter = db
-        .prepare(
-          `select t.no, c.first_seq, c.last_seq, c.last_created_at_us
-           from teams t left join team_counters c on c.team_no = t.no where t.id = ?`,
-        )
-        .get(teamId);
-      if (!counter) throw new Error(`there is no team ${teamId}`);
-      const no = counter['no'] as number;
+      const { teamNo, ...counter } = openTraceTables(db).counter(teamId);
       return await look({
-        firstSeq: (counter['first_seq'] ?? 1) as number,
-        lastSeq: (counter['last_seq'] ?? 0) as number,
-        lastCreatedAtUs: (counter['last_created_at_us'] ?? 0) as number,
-        traces: inChunks(
-          db
-            .prepare(
-              `select ${seqOfKey} as seq, ${traceColumns}
-               from traces where key between ${firstKeyOf} and ${lastKeyOf} order by key`,
-            )
-            .iterate(no, no),
-          (row) => ({
-            ...auditTraceFromRow(row),
-            damaged: damagedPayloads(payloadsOfRow(row)),
-          }),
-        ),
-        rollups: inChunks(
-          prepareTallies(
-            db,
-            `select dimension, day, key, ${tallyColumns} from rollups where team_no = ?`,
-          ).iterate(no),
-          (row) => ({
-            dimension: Number(row[0]) as Dimension,
-            day: Number(row[1]),
-            key: row[2] as string,
-            ...tallyFromRow(row, 3),
-          }),
-        ),
+        ...counter,
+        traces: inChunks(auditedTraces(db, teamNo)),
+        rollups: inChunks(rollupsOf(db, teamNo)),
       });
     },
 
@@ -66,7 +31,7 @@ export function openAuditor(path: string): Auditor {
         .filter((line) => line !== 'ok');
       const orphans = db
         .prepare(
-          `select team_no from (select team_no from rollups union select ${teamOfKey} from traces)
+          `select team_no from (select team_no from rollups union select ${teamOfRowId} from traces)
            where team_no not in (select no from teams)`,
         )
         .all();
@@ -77,10 +42,34 @@ export function openAuditor(path: string): Auditor {
   };
 }
 
-async function* inChunks<R, T>(rows: Iterable<R>, convert: (row: R) => T): AsyncGenerator<T[]> {
+/** Every trace of a team, each payload decoded. */
+export function* auditedTraces(db: DatabaseSync, teamNo: number): Generator<AuditedTrace> {
+  const rows = db
+    .prepare(
+      `select ${seqOfRowId} as seq, ${traceColumns} from traces
+       where key between ${firstRowIdOf} and ${lastRowIdOf} order by key`,
+    )
+    .iterate(teamNo, teamNo);
+  for (const row of rows) yield auditedFromRow(row);
+}
+
+function* rollupsOf(db: DatabaseSync, teamNo: number): Generator<Rollup> {
+  const sql = `select dimension, day, key, ${measureColumns} from rollups where team_no = ?`;
+  for (const row of prepareMeasures(db, sql).iterate(teamNo)) {
+    const [dimension, day, group] = row;
+    yield {
+      dimension: Number(dimension) as Dimension,
+      day: Number(day),
+      group: group as string,
+      measures: measuresFromRow(row, 3),
+    };
+  }
+}
+
+async function* inChunks<T>(items: Iterable<T>): AsyncGenerator<T[]> {
   let chunk: T[] = [];
-  for (const row of rows) {
-    chunk.push(convert(row));
+  for (const item of items) {
+    chunk.push(item);
     if (chunk.length === limits.auditChunkRows) {
       yield chunk;
       chunk = [];

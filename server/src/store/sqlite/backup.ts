@@ -4,14 +4,12 @@ import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { OperatorError, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import { auditedTraces } from './auditor.ts';
 import { openReading } from './connection.ts';
 import { realDatabasePath, refuseSecondName } from './database-path.ts';
-import { damagedPayloads, payloadsOfRow } from '../payload.ts';
 import { openDamageList } from '../verify.ts';
 import { refuseForeignFile } from './migrate.ts';
-import { auditTraceFromRow, traceColumns } from './rows.ts';
-import { sessionTables } from './session-directory.ts';
-import { firstKeyOf, lastKeyOf, seqOfKey } from './trace-key.ts';
+import { sessionTables } from './sign-in-codes.ts';
 
 export interface BackupReport {
   file: string;
@@ -96,17 +94,14 @@ function check(part: string, progress: BackupProgress): Pick<BackupReport, 'trac
 
 /** Decodes every payload, one trace at a time. */
 function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): string[] {
-  const tracesOf = db.prepare(`
-    select ${seqOfKey} as seq, ${traceColumns} from traces
-    where key between ${firstKeyOf} and ${lastKeyOf} order by key`);
   let checked = 0;
   return db
     .prepare('select no, name from teams order by name')
     .all()
     .flatMap(({ no = 0, name }) => {
       const list = openDamageList();
-      for (const row of tracesOf.iterate(no, no)) {
-        list.add({ ...auditTraceFromRow(row), damaged: damagedPayloads(payloadsOfRow(row)) });
+      for (const trace of auditedTraces(db, Number(no))) {
+        list.add(trace);
         checked += 1;
         if (checked % limits.auditChunkRows === 0) onChecked(checked);
       }

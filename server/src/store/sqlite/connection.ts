@@ -2,7 +2,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { isBusy } from './sqlite-errors.ts';
+import { isBusy } from './sqlite-failures.ts';
 
 /** "TTly" in the file's header tells our files from other SQLite databases. */
 export const applicationId = 0x54546c79;

@@ -6,7 +6,7 @@ import type { Migration } from '../migrations.ts';
 import { applicationId, inTransaction, openReading } from './connection.ts';
 import { holdServerLock } from './server-lock.ts';
 
-const folder = new URL('migrations/', import.meta.url);
+const folder = new URL('../../../migrations/sqlite/', import.meta.url);
 
 export function readMigrations(): Migration[] {
   return readFolder(folder);

@@ -5,15 +5,16 @@ import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { openReading, openWriting } from './connection.ts';
 import { realDatabasePath, refuseSecondName } from './database-path.ts';
-import { openDirectory } from './directory.ts';
+import { openTeamsAndKeys } from './teams-and-keys.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
-import { openMover } from './mover.ts';
 import { watchOpenFiles } from './open-files.ts';
-import { openReader } from './reader.ts';
 import { openReadingClient } from './reading-client.ts';
-import { openSessionDirectory } from './session-directory.ts';
+import { openRollupReader } from './rollup-reader.ts';
 import { holdServerLock } from './server-lock.ts';
-import { translateFaults } from './sqlite-errors.ts';
+import { openSignInCodes } from './sign-in-codes.ts';
+import { translateFailures } from './sqlite-failures.ts';
+import { openTracePages } from './trace-pages.ts';
+import { openTransfer } from './transfer.ts';
 import { startWriter } from './writer-client.ts';
 import type { WriterClient } from './writer-client.ts';
 
@@ -52,11 +53,12 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     closers.push(() => readingClient.close());
 
     const methods = {
-      ...translateFaults(openReader(reading, readingClient)),
-      ...translateFaults(openDirectory(db)),
-      ...translateFaults(openSessionDirectory(db)),
-      ...translateFaults(openAuditor(path)),
-      ...translateFaults(openMover(db, path, (release) => void closers.push(release))),
+      ...translateFailures(openTracePages(reading)),
+      ...translateFailures(openRollupReader(reading, readingClient)),
+      ...translateFailures(openTeamsAndKeys(db)),
+      ...translateFailures(openSignInCodes(db)),
+      ...translateFailures(openAuditor(path)),
+      ...translateFailures(openTransfer(db, path, (release) => void closers.push(release))),
     };
 
     // Last of all, so that nothing can fail any more while its thread runs.

@@ -1,10 +1,10 @@
 import { Worker } from 'node:worker_threads';
-import type { NamedTally } from '../../core/analytics.ts';
+import type { GroupMeasures } from '../../core/analytics.ts';
 import { FairQueue } from '../../core/fair-queue.ts';
 import type { Dimension } from '../../core/rollup.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { GroupList } from '../store.ts';
+import type { GroupList } from '../trace-reader.ts';
 import { WideReads } from '../wide-reads.ts';
 import type { OpenFiles } from './open-files.ts';
 import type {
@@ -14,11 +14,15 @@ import type {
   ReadingQuestion,
   ToReading,
 } from './reading-messages.ts';
-import { tallyFromRow } from './rows.ts';
+import { groupFromRow } from './measures-rows.ts';
 
 /** The main thread's end of the reading thread. */
 export interface ReadingClient {
-  topGroups(teamId: string, dimension: Dimension, rowsMax: number): Promise<readonly NamedTally[]>;
+  topGroups(
+    teamId: string,
+    dimension: Dimension,
+    rowsMax: number,
+  ): Promise<readonly GroupMeasures[]>;
   allGroups(teamId: string, dimension: Dimension): Promise<GroupList>;
   close(): void;
 }
@@ -71,8 +75,8 @@ export function openReadingClient(
   };
 }
 
-function groupsOf(rows: GroupRows): NamedTally[] {
-  return rows.map((row) => ({ key: row[0] as string, tally: tallyFromRow(row, 1) }));
+function groupsOf(rows: GroupRows): GroupMeasures[] {
+  return rows.map(groupFromRow);
 }
 
 /** Every question is answered, also when the thread dies. */

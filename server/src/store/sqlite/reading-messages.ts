@@ -7,7 +7,7 @@ export interface ReadingData {
   path: string;
 }
 
-/** Rows of a list of groups: the name, then `tallyColumns`. */
+/** Rows of a list of groups: the name, then `measureColumns`. */
 export type GroupRows = readonly (readonly SQLOutputValue[])[];
 
 export type ReadingQuestion =

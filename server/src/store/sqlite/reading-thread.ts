@@ -3,7 +3,6 @@
  * short reads of the main thread.
  */
 import { parentPort, workerData } from 'node:worker_threads';
-import { allTime } from '../../core/rollup.ts';
 import { messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { openReading } from './connection.ts';
@@ -14,28 +13,24 @@ import type {
   ReadingQuestion,
   ToReading,
 } from './reading-messages.ts';
-import { prepareTallies, tallyColumns } from './rows.ts';
-import type { TallyStatement } from './rows.ts';
-import { faultOf } from './sqlite-errors.ts';
+import { measureColumns, prepareMeasures, selectGroups } from './measures-rows.ts';
+import type { MeasuresStatement } from './measures-rows.ts';
+import { failureOf } from './sqlite-failures.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
 const db = openReading((workerData as ReadingData).path);
-const groupsOfTeam = `
-  select key, ${tallyColumns} from rollups
-  where team_no = (select no from teams where id = ?) and dimension = ? and day = ${allTime}
-  order by calls desc, key`;
-const readTop = prepareTallies(db, `${groupsOfTeam} limit ?`);
+const readTop = prepareMeasures(db, `${selectGroups} limit ?`);
 
 /** Lists that are being read, each in a temporary table: a slow peer then keeps no snapshot of the database open. */
-const lists = new Map<number, { read: TallyStatement; lastRow: number }>();
+const lists = new Map<number, { read: MeasuresStatement; lastRow: number }>();
 
 port.on('message', ({ ticket, question }: ToReading) => {
   let reply: FromReading;
   try {
     reply = { kind: 'rows', ticket, rows: answer(question) };
   } catch (error) {
-    reply = { kind: 'failed', ticket, code: faultOf(error).code, reason: messageOf(error) };
+    reply = { kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) };
   }
   port.postMessage(reply);
 });
@@ -58,10 +53,10 @@ function answer(question: ReadingQuestion): GroupRows {
 
 function open({ list, teamId, dimension }: Extract<ReadingQuestion, { kind: 'open' }>): void {
   const table = tableOf(list);
-  db.prepare(`create temp table ${table} as ${groupsOfTeam}`).run(teamId, dimension);
-  const read = prepareTallies(
+  db.prepare(`create temp table ${table} as ${selectGroups}`).run(teamId, dimension);
+  const read = prepareMeasures(
     db,
-    `select key, ${tallyColumns} from temp.${table} where rowid > ? order by rowid limit ${limits.groupChunkRows}`,
+    `select key, ${measureColumns} from temp.${table} where rowid > ? order by rowid limit ${limits.groupChunkRows}`,
   );
   lists.set(list, { read, lastRow: 0 });
 }

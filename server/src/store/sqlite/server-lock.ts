@@ -1,7 +1,7 @@
 import { DatabaseSync } from 'node:sqlite';
 import { OperatorError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { isBusy } from './sqlite-errors.ts';
+import { isBusy } from './sqlite-failures.ts';
 
 /**
  * One server a file. The lock is SQLite's own, on a small file beside the database: the system frees it when the

@@ -1,9 +1,10 @@
 import { Worker } from 'node:worker_threads';
 import type { ClockSource } from '../../core/clock.ts';
 import { Failure, messageOf } from '../../errors.ts';
-import type { ErrorCode } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { StoreEvents, TraceWrite, WriteOutcome } from '../store.ts';
+import { failAll } from '../bisection.ts';
+import type { StoreEvents } from '../store.ts';
+import type { TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import { packWrites, unpackOutcomes } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import type { KeyUse } from './writer.ts';
@@ -11,7 +12,7 @@ import type { KeyUse } from './writer.ts';
 export interface WriterClient {
   append(writes: readonly TraceWrite[], moreFollow?: boolean): Promise<readonly WriteOutcome[]>;
   noteKeyUse(use: KeyUse): void;
-  /** Throws where the writer can no longer write. */
+  /** Throws if the writer can no longer write. */
   ping(): void;
   close(): Promise<void>;
 }
@@ -46,7 +47,7 @@ export async function startWriter(
     let at = 0;
     for (const ticket of message.tickets) {
       const own = waiting.get(ticket);
-      if (!own) throw new Error(`the writer answered ${ticket}, which nobody waits for`);
+      if (!own) throw new Error(`the writer answered the unknown ticket ${ticket}`);
       waiting.delete(ticket);
       own.settle(outcomes.slice(at, at + own.writes.length));
       at += own.writes.length;
@@ -62,9 +63,9 @@ export async function startWriter(
   worker.on('exit', () => {
     endedBy ??= 'the writer has stopped';
     ready.reject(new Error(endedBy));
-    // Nobody can tell whether the commit that was under way came about.
+    // Whether the last commit succeeded cannot be known.
     for (const { writes, settle } of waiting.values()) {
-      settle(refuseAll(writes, 'outcome_unknown', endedBy));
+      settle(failAll(writes, { code: 'outcome_unknown', reason: endedBy }));
     }
     waiting.clear();
     ended.resolve();
@@ -85,7 +86,7 @@ export async function startWriter(
   return {
     append(writes, moreFollow = false) {
       if (endedBy !== null) {
-        return Promise.resolve(refuseAll(writes, 'store_unavailable', endedBy));
+        return Promise.resolve(failAll(writes, { code: 'store_unavailable', reason: endedBy }));
       }
       const ticket = nextTicket++;
       const packed = packWrites(writes);
@@ -106,8 +107,4 @@ export async function startWriter(
       await ended.promise;
     },
   };
-}
-
-function refuseAll(writes: readonly TraceWrite[], code: ErrorCode, reason: string): WriteOutcome[] {
-  return writes.map(() => ({ kind: 'refused', code, reason }));
 }

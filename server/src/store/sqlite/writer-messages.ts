@@ -1,7 +1,9 @@
 import type { ClockSource } from '../../core/clock.ts';
-import type { TraceDraft, TraceStamp } from '../../core/trace.ts';
+import { fieldNames } from '../../core/trace-fields.ts';
+import type { TraceDraft } from '../../core/trace-fields.ts';
+import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
-import type { ClockJump, Once, TraceWrite, WriteOutcome } from '../store.ts';
+import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import type { KeyUse } from './writer.ts';
 
 /** What the two threads say to each other. */
@@ -34,23 +36,9 @@ export type Packed = readonly unknown[];
 
 export function packWrites(writes: readonly TraceWrite[]): Packed {
   const packed: unknown[] = [];
-  for (const { teamId, drafts, once, timesUs } of writes) {
-    packed.push(teamId, drafts.length, once ?? null, timesUs ?? null);
-    for (const draft of drafts) {
-      packed.push(
-        draft.model,
-        draft.input,
-        draft.output,
-        draft.promptTokens,
-        draft.completionTokens,
-        draft.latencyMs,
-        draft.costUsd,
-        draft.status,
-        draft.errorMessage,
-        draft.featureName,
-        draft.userIdentifier,
-      );
-    }
+  for (const { teamId, drafts, request, timesUs } of writes) {
+    packed.push(teamId, drafts.length, request ?? null, timesUs ?? null);
+    for (const draft of drafts) for (const name of fieldNames) packed.push(draft[name]);
   }
   return packed;
 }
@@ -61,38 +49,29 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
   while (next.isMore()) {
     const teamId = next.take<string>();
     const count = next.take<number>();
-    const once = next.take<Once | null>();
+    const request = next.take<IdempotentRequest | null>();
     const timesUs = next.take<readonly number[] | null>();
-    const drafts: TraceDraft[] = [];
-    for (let i = 0; i < count; i++) {
-      drafts.push({
-        model: next.take(),
-        input: next.take(),
-        output: next.take(),
-        promptTokens: next.take(),
-        completionTokens: next.take(),
-        latencyMs: next.take(),
-        costUsd: next.take(),
-        status: next.take(),
-        errorMessage: next.take(),
-        featureName: next.take(),
-        userIdentifier: next.take(),
-      });
-    }
-    writes.push({ teamId, drafts, ...(once && { once }), ...(timesUs && { timesUs }) });
+    const drafts = Array.from({ length: count }, () => unpackDraft(next.take));
+    writes.push({ teamId, drafts, ...(request && { request }), ...(timesUs && { timesUs }) });
   }
   return writes;
 }
 
-/** These stand where the number of stamps would. */
-const refused = -1;
+function unpackDraft(take: () => unknown): TraceDraft {
+  const draft: Record<string, unknown> = {};
+  for (const name of fieldNames) draft[name] = take();
+  return draft as TraceDraft;
+}
+
+/** Instead of the number of stamps. */
+const failed = -1;
 const replayed = -2;
 
 export function packOutcomes(outcomes: readonly WriteOutcome[]): Packed {
   const packed: unknown[] = [];
   for (const outcome of outcomes) {
-    if (outcome.kind === 'refused') {
-      packed.push(refused, outcome.code, outcome.reason);
+    if (outcome.kind === 'failed') {
+      packed.push(failed, outcome.code, outcome.reason);
       continue;
     }
     if (outcome.kind === 'replayed') {
@@ -110,9 +89,9 @@ export function unpackOutcomes(packed: Packed): WriteOutcome[] {
   const outcomes: WriteOutcome[] = [];
   while (next.isMore()) {
     const count = next.take<number>();
-    if (count === refused) {
+    if (count === failed) {
       const code = next.take<ErrorCode>();
-      outcomes.push({ kind: 'refused', code, reason: next.take() });
+      outcomes.push({ kind: 'failed', code, reason: next.take() });
       continue;
     }
     if (count === replayed) {

@@ -11,14 +11,14 @@ import { openWriting } from './connection.ts';
 import { watchOpenFiles } from './open-files.ts';
 import { packOutcomes, unpackWrites } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
-import { openWriter } from './writer.ts';
+import { Writer } from './writer.ts';
 import type { KeyUse } from './writer.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
 const { path, clock } = workerData as WriterData;
 const db = openWriting(path);
-const writer = openWriter(db, watchOpenFiles(path), openClock(clock));
+const writer = new Writer(db, watchOpenFiles(path), openClock(clock));
 
 /** What was taken since the last commit. */
 let tickets: number[] = [];

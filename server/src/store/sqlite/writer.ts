@@ -1,21 +1,19 @@
-import type { DatabaseSync } from 'node:sqlite';
-import { nextCreatedAt } from '../../core/clock.ts';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
-import { RollupBatch } from '../../core/rollup.ts';
-import type { TraceStamp } from '../../core/trace.ts';
-import { uuidText, uuidV7Bytes } from '../../core/uuid.ts';
 import { messageOf } from '../../errors.ts';
-import type { ErrorCode } from '../../errors.ts';
+import { storeInHalves } from '../bisection.ts';
+import type { BatchResult } from '../bisection.ts';
+import { answerRepeated } from '../idempotency.ts';
 import { packPayloads } from '../payload.ts';
-import type { ClockJump, TraceWrite, WriteOutcome } from '../store.ts';
-import { openBooks } from './books.ts';
-import type { TeamCounter } from './books.ts';
+import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import { rollBack, withoutWaiting } from './connection.ts';
-import { noteKeyUse } from './directory.ts';
-import { openOnceLedger } from './once-ledger.ts';
+import { openIdempotencyTable } from './idempotency-table.ts';
+import type { IdempotencyTable } from './idempotency-table.ts';
 import type { OpenFiles } from './open-files.ts';
-import { diskFull, faultOf, isWriteError } from './sqlite-errors.ts';
-import type { StoreFault } from './sqlite-errors.ts';
+import { diskFull, failureOf, isWriteError } from './sqlite-failures.ts';
+import { noteKeyUse } from './teams-and-keys.ts';
+import { openTraceTables } from './trace-tables.ts';
+import type { TeamRows, TraceTables } from './trace-tables.ts';
 
 export interface KeyUse {
   keyId: string;
@@ -29,188 +27,157 @@ export interface Commit {
   brokenBy: string | null;
 }
 
-/** The only place that writes traces. It knows nothing of threads. */
-export interface Writer {
-  /** Adds writes to the open transaction; their rows go in at once. */
-  take(writes: readonly TraceWrite[]): void;
-  /** Commits all that was taken. Where one write is refused, smaller transactions without it. */
-  commit(keyUses: readonly KeyUse[]): Commit;
-  /** Notes them in a transaction of their own. Best effort: they are not noted if another process holds the lock. */
-  noteKeyUses(keyUses: readonly KeyUse[]): { isNoted: boolean; brokenBy: string | null };
-}
+/** Writes traces, and is the only one that does. It knows nothing of threads. */
+export class Writer {
+  readonly #db: DatabaseSync;
+  readonly #files: OpenFiles;
+  readonly #clock: Clock;
+  readonly #tables: TraceTables;
+  readonly #requests: IdempotencyTable;
+  readonly #noteUse: StatementSync;
+  #brokenBy: string | null = null;
+  #taken: TraceWrite[] = [];
+  /** What is known of `#taken` so far: what was applied, or the error that ended the transaction. */
+  #open: OpenTransaction | { error: unknown } | null = null;
 
-export function openWriter(db: DatabaseSync, files: OpenFiles, clock: Clock): Writer {
-  const books = openBooks(db);
-  const noteUse = db.prepare(noteKeyUse);
-  const requests = openOnceLedger(db);
-  let brokenBy: string | null = null;
-  let taken: TraceWrite[] = [];
-  /** What is known of `taken` so far: what was applied, or the error that ended the transaction. */
-  let open: OpenBatch | { error: unknown } | null = null;
-
-  function take(writes: readonly TraceWrite[]): void {
-    taken.push(...writes);
-    if (brokenBy !== null) return;
-    try {
-      open ??= begin();
-      if ('error' in open) return;
-      open.wallUs = clock();
-      for (const write of writes) apply(open, write);
-    } catch (error) {
-      rollBack(db);
-      open = { error };
-    }
+  constructor(db: DatabaseSync, files: OpenFiles, clock: Clock) {
+    this.#db = db;
+    this.#files = files;
+    this.#clock = clock;
+    this.#tables = openTraceTables(db);
+    this.#requests = openIdempotencyTable(db);
+    this.#noteUse = db.prepare(noteKeyUse);
   }
 
-  function commit(keyUses: readonly KeyUse[]): Commit {
-    const writes = taken;
-    taken = [];
-    if (brokenBy !== null) return refuseAll(writes, 'store_unavailable', brokenBy);
-    try {
-      const batch = open ?? begin();
-      open = null;
-      if ('error' in batch) throw batch.error;
-      const finished = finish(batch, keyUses);
-      // The commit went into files that a restart may not find, so it must not be acknowledged.
-      brokenBy = files.changedBy();
-      return brokenBy === null ? finished : refuseAll(writes, 'outcome_unknown', brokenBy);
-    } catch (error) {
-      rollBack(db);
-      return retreat(writes, error);
-    }
+  /** Adds writes to the open transaction; their rows are inserted at once. */
+  take(writes: readonly TraceWrite[]): void {
+    this.#taken.push(...writes);
+    this.#apply(writes);
   }
 
-  function noteKeyUses(keyUses: readonly KeyUse[]): ReturnType<Writer['noteKeyUses']> {
-    if (brokenBy !== null) return { isNoted: false, brokenBy };
+  /** Commits everything taken. If a write fails, smaller transactions without it. */
+  commit(keyUses: readonly KeyUse[]): Commit {
+    const writes = this.#taken;
+    this.#taken = [];
+    const clockJumps: ClockJump[] = [];
+    let isApplied = true;
+    const outcomes = storeInHalves(writes, (batch) => {
+      if (!isApplied) this.#apply(batch);
+      const uses = isApplied ? keyUses : [];
+      isApplied = false;
+      return this.#commitOpen(uses, clockJumps);
+    });
+    return { outcomes, clockJumps, brokenBy: this.#brokenBy };
+  }
+
+  /** Records them in a transaction of their own. Best effort: not if another process holds the lock. */
+  noteKeyUses(keyUses: readonly KeyUse[]): { isNoted: boolean; brokenBy: string | null } {
+    if (this.#brokenBy !== null) return { isNoted: false, brokenBy: this.#brokenBy };
     try {
       // A write that comes meanwhile would wait behind this one, then for the lock itself.
-      withoutWaiting(db, () => db.exec('begin immediate'));
-      for (const { keyId, atUs } of keyUses) noteUse.run(keyId, atUs);
-      db.exec('commit');
-      return { isNoted: true, brokenBy };
+      withoutWaiting(this.#db, () => this.#db.exec('begin immediate'));
+      for (const { keyId, atUs } of keyUses) this.#noteUse.run(keyId, atUs);
+      this.#db.exec('commit');
+      return { isNoted: true, brokenBy: null };
     } catch (error) {
-      rollBack(db);
-      judge(error);
-      return { isNoted: false, brokenBy };
+      rollBack(this.#db);
+      this.#resultOf(error);
+      return { isNoted: false, brokenBy: this.#brokenBy };
     }
   }
 
-  function begin(): OpenBatch {
+  #apply(writes: readonly TraceWrite[]): void {
+    if (this.#brokenBy !== null) return;
+    try {
+      this.#open ??= this.#begin();
+      if ('error' in this.#open) return;
+      const wallUs = this.#clock();
+      for (const write of writes) this.#open.add(write, wallUs);
+    } catch (error) {
+      rollBack(this.#db);
+      this.#open = { error };
+    }
+  }
+
+  #begin(): OpenTransaction {
     // IMMEDIATE takes the write lock at once: a transaction that begins by reading could fail halfway when another
     // process has written meanwhile.
-    db.exec('begin immediate');
-    return { wallUs: 0, ledgers: new Map(), outcomes: [] };
+    this.#db.exec('begin immediate');
+    return new OpenTransaction(this.#tables, this.#requests);
   }
 
-  function apply({ wallUs, ledgers, outcomes }: OpenBatch, write: TraceWrite): void {
-    let ledger = ledgers.get(write.teamId);
-    if (!ledger) {
-      ledger = openLedger(write.teamId);
-      ledgers.set(write.teamId, ledger);
+  #commitOpen(keyUses: readonly KeyUse[], clockJumps: ClockJump[]): BatchResult {
+    if (this.#brokenBy !== null) return failed('store_unavailable', this.#brokenBy);
+    try {
+      const open = this.#open ?? this.#begin();
+      this.#open = null;
+      if ('error' in open) throw open.error;
+      const jumps = open.finish();
+      for (const { keyId, atUs } of keyUses) this.#noteUse.run(keyId, atUs);
+      this.#db.exec('commit');
+      // The commit went into files that a restart may not find, so it must not be acknowledged.
+      this.#brokenBy = this.#files.changedBy();
+      if (this.#brokenBy !== null) return failed('outcome_unknown', this.#brokenBy);
+      clockJumps.push(...jumps);
+      return { kind: 'stored', outcomes: open.outcomes };
+    } catch (error) {
+      rollBack(this.#db);
+      return this.#resultOf(error);
     }
-    const { once } = write;
-    const earlier = once ? requests.earlier(ledger.teamNo, once, wallUs) : null;
-    if (earlier) {
-      outcomes.push(earlier);
-      return;
-    }
-    const place = { firstSeq: ledger.lastSeq + 1, count: write.drafts.length };
-    outcomes.push({ kind: 'stored', stamps: insertAll(ledger, write, wallUs) });
-    if (once) requests.note(ledger.teamNo, once, place, wallUs);
-  }
-
-  function finish({ ledgers, outcomes }: OpenBatch, keyUses: readonly KeyUse[]): Commit {
-    for (const ledger of ledgers.values()) closeLedger(ledger);
-    for (const { keyId, atUs } of keyUses) noteUse.run(keyId, atUs);
-    db.exec('commit');
-    const clockJumps = [...ledgers.values()].flatMap(({ jump }) => jump ?? []);
-    return { outcomes, clockJumps, brokenBy };
   }
 
   /** After some errors nothing more may be written. */
-  function judge(error: unknown): { fault: StoreFault; reason: string } {
-    const isOutOfRoom = isWriteError(error) && files.isOutOfRoom();
-    const fault = isOutOfRoom ? diskFull : faultOf(error);
+  #resultOf(error: unknown): BatchResult {
+    const isOutOfRoom = isWriteError(error) && this.#files.isOutOfRoom();
+    const { code, isFatal, isOfStore } = isOutOfRoom ? diskFull : failureOf(error);
     const reason = messageOf(error);
-    if (fault.isFatal) brokenBy = reason;
-    return { fault, reason };
+    if (isFatal) this.#brokenBy = reason;
+    return { kind: 'failed', code, reason, isOfStore };
   }
-
-  /** After an error nothing of the batch is stored. What is to blame for it decides what is tried again. */
-  function retreat(writes: readonly TraceWrite[], error: unknown): Commit {
-    const { fault, reason } = judge(error);
-    if (fault.isOfStore || writes.length <= 1) return refuseAll(writes, fault.code, reason);
-    // Halves find the write that the store refuses in a few steps, so that it never fails another caller.
-    const middle = writes.length >> 1;
-    take(writes.slice(0, middle));
-    const left = commit([]);
-    take(writes.slice(middle));
-    const right = commit([]);
-    return {
-      outcomes: [...left.outcomes, ...right.outcomes],
-      clockJumps: [...left.clockJumps, ...right.clockJumps],
-      brokenBy,
-    };
-  }
-
-  function refuseAll(writes: readonly TraceWrite[], code: ErrorCode, reason: string): Commit {
-    return {
-      outcomes: writes.map(() => ({ kind: 'refused', code, reason })),
-      clockJumps: [],
-      brokenBy,
-    };
-  }
-
-  function openLedger(teamId: string): TeamLedger {
-    return { teamId, ...books.counter(teamId), rollups: new RollupBatch(), jump: null };
-  }
-
-  function insertAll(ledger: TeamLedger, write: TraceWrite, wallUs: number): TraceStamp[] {
-    return write.drafts.map((draft, i) => {
-      const givenUs = write.timesUs?.[i];
-      // A time that is given is no clock: it may lie before live traces, and still never runs backwards.
-      const createdAtUs =
-        givenUs === undefined
-          ? nextCreatedAt(wallUs, ledger.lastUs)
-          : Math.max(givenUs, ledger.lastUs + 1);
-      if (createdAtUs <= ledger.lastUs) {
-        ledger.jump = { teamId: ledger.teamId, aheadUs: ledger.lastUs - wallUs };
-      }
-      const id = uuidV7Bytes(createdAtUs);
-      ledger.lastUs = createdAtUs;
-      ledger.lastSeq += 1;
-      const { teamNo, lastSeq } = ledger;
-      books.addTrace(teamNo, lastSeq, id, createdAtUs, draft, packPayloads(draft));
-      if (ledger.rollups.isFull) writeRollups(ledger);
-      ledger.rollups.add(draft, createdAtUs);
-      return { id: uuidText(id), createdAtUs };
-    });
-  }
-
-  function closeLedger(ledger: TeamLedger): void {
-    books.moveCounter(ledger);
-    writeRollups(ledger);
-  }
-
-  function writeRollups(ledger: TeamLedger): void {
-    books.addRollups(ledger.teamNo, ledger.rollups);
-    ledger.rollups = new RollupBatch();
-  }
-
-  return { take, commit, noteKeyUses };
 }
 
-/** A transaction that is under way. */
-interface OpenBatch {
-  /** When the writes came that are being applied. */
-  wallUs: number;
-  ledgers: Map<string, TeamLedger>;
-  outcomes: WriteOutcome[];
+function failed(code: 'store_unavailable' | 'outcome_unknown', reason: string): BatchResult {
+  return { kind: 'failed', code, reason, isOfStore: true };
 }
 
-/** One team's place in a transaction: where its sequence stands, and what its traces add up to. */
-interface TeamLedger extends TeamCounter {
-  teamId: string;
-  rollups: RollupBatch;
-  jump: ClockJump | null;
+/** The writes of a transaction that has begun. */
+class OpenTransaction {
+  readonly outcomes: WriteOutcome[] = [];
+  readonly #tables: TraceTables;
+  readonly #requests: IdempotencyTable;
+  readonly #teams = new Map<string, TeamRows>();
+
+  constructor(tables: TraceTables, requests: IdempotencyTable) {
+    this.#tables = tables;
+    this.#requests = requests;
+  }
+
+  add(write: TraceWrite, wallUs: number): void {
+    const { teamNo, batch } = this.#teamOf(write.teamId);
+    const { request, drafts } = write;
+    const earlier = request && this.#requests.find(teamNo, request, wallUs);
+    if (request && earlier) {
+      this.outcomes.push(answerRepeated(request, earlier));
+      return;
+    }
+    const firstSeq = batch.counter.lastSeq + 1;
+    const stamps = batch.append(write, packPayloads, wallUs);
+    this.outcomes.push({ kind: 'stored', stamps });
+    if (request) this.#requests.add(teamNo, request, { firstSeq, count: drafts.length }, wallUs);
+  }
+
+  /** Writes what is kept until the end. Returns the clock jumps that were met. */
+  finish(): ClockJump[] {
+    for (const rows of this.#teams.values()) this.#tables.finish(rows);
+    return [...this.#teams.values()].flatMap(({ batch }) => batch.jump ?? []);
+  }
+
+  #teamOf(teamId: string): TeamRows {
+    let rows = this.#teams.get(teamId);
+    if (!rows) {
+      rows = this.#tables.openBatch(teamId);
+      this.#teams.set(teamId, rows);
+    }
+    return rows;
+  }
 }

@@ -1,0 +1,34 @@
+import { averageLatency, successRate, totalCost } from '../core/analytics.ts';
+import type { DayMeasures, GroupMeasures } from '../core/analytics.ts';
+import { formatDay, formatDayLabel } from '../core/clock.ts';
+import { labelOf } from '../core/rollup.ts';
+import type { Measures } from '../core/rollup.ts';
+import type { GroupDimension } from '../store/trace-reader.ts';
+
+/**
+ * The records of the analytics as JSON text. They are written by hand, since money has exactly six decimals and counts may pass 2^53,
+ * which `JSON.stringify` cannot write.
+ */
+export function overviewJson(measures: Measures): string {
+  return (
+    `{"total_calls":${measures.calls},"avg_latency_ms":${averageLatency(measures)}` +
+    `,"total_cost_usd":${totalCost(measures)},"success_rate":${successRate(measures)}` +
+    `,"error_count":${measures.errors}}`
+  );
+}
+
+export function groupJson(dimension: GroupDimension, { group, measures }: GroupMeasures): string {
+  return (
+    `{"${labelOf[dimension]}":${JSON.stringify(group)},"call_count":${measures.calls}` +
+    `,"avg_latency_ms":${averageLatency(measures)},"total_cost_usd":${totalCost(measures)}` +
+    `,"success_rate":${successRate(measures)}}`
+  );
+}
+
+export function dayJson({ day, measures }: DayMeasures): string {
+  return (
+    `{"date":"${formatDay(day)}","label":"${formatDayLabel(day)}","call_count":${measures.calls}` +
+    `,"total_cost_usd":${totalCost(measures)},"avg_latency_ms":${averageLatency(measures)}` +
+    `,"error_count":${measures.errors}}`
+  );
+}

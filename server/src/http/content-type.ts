@@ -1,0 +1,1 @@
+export const jsonContentType = 'application/json; charset=utf-8';

@@ -1,0 +1,102 @@
+import Type from 'typebox';
+import type { TSchema } from 'typebox';
+import { fieldNames, payloadNames, traceFields } from '../core/trace-fields.ts';
+import type { FieldKind, FieldName, PayloadName, TraceInput } from '../core/trace-fields.ts';
+import { limits } from '../limits.ts';
+
+/** The shapes of traces on the wire, derived from `core/trace-fields.ts`. */
+const noControlCharacters = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';
+
+/** What JSON Schema says of each kind of field. */
+const kindSchemas: Record<FieldKind, { type: string; [keyword: string]: unknown }> = {
+  label: {
+    type: 'string',
+    minLength: 1,
+    maxLength: limits.labelCharsMax,
+    pattern: noControlCharacters,
+  },
+  text: { type: 'string' },
+  count: { type: 'integer', minimum: 0, maximum: limits.countMax },
+  dollars: { type: 'number', minimum: 0, maximum: limits.costUsdMax },
+  status: { type: 'string', enum: ['success', 'error'] },
+};
+
+/** A nullable field is a list of types rather than a union, since that gives one clear error instead of three. */
+function nullable(name: FieldName): TSchema {
+  const { kind, description } = traceFields[name];
+  const { type, enum: values, ...rest } = kindSchemas[kind];
+  return Type.Unsafe({
+    type: [type, 'null'],
+    ...(Array.isArray(values) && { enum: [...(values as unknown[]), null] }),
+    ...rest,
+    description,
+  });
+}
+
+function neverNull(name: FieldName): TSchema {
+  const { kind, description } = traceFields[name];
+  return Type.Unsafe({ ...kindSchemas[kind], ...(kind !== 'status' && { description }) });
+}
+
+type Properties = Record<string, TSchema>;
+
+function mapFields(schemaOf: (name: FieldName) => TSchema): Properties {
+  return Object.fromEntries(fieldNames.map((name) => [name, schemaOf(name)]));
+}
+
+const sentFields = mapFields((name) =>
+  traceFields[name].isRequired ? neverNull(name) : Type.Optional(nullable(name)),
+);
+
+const storedFields = mapFields((name) => {
+  const { isRequired, isExtra, kind } = traceFields[name];
+  if (isExtra) return Type.Optional(neverNull(name));
+  return isRequired || kind === 'status' ? neverNull(name) : nullable(name);
+});
+
+const isOptionalInLists = new Set<string>(payloadNames);
+
+const withStamps = (fields: Properties): Properties => ({
+  id: Type.String({ format: 'uuid' }),
+  team_id: Type.String({ format: 'uuid' }),
+  ...fields,
+  created_at: Type.String({
+    description: 'ISO 8601 in UTC with microseconds.',
+    examples: ['2026-11-04T09:30:00.000001Z'],
+  }),
+  damaged: Type.Optional(
+    Type.Array(Type.Unsafe<PayloadName>({ type: 'string', enum: [...payloadNames] }), {
+      description:
+        'Present only if stored bytes were damaged: the fields that cannot be read any more and are null here.',
+    }),
+  ),
+});
+
+export const TraceInputSchema = Type.Unsafe<TraceInput>(
+  Type.Object(sentFields, {
+    $id: 'TraceInput',
+    description: 'Fields that are not listed here are ignored; null is the same as left out.',
+  }),
+);
+
+export const TraceSchema = Type.Object(withStamps(storedFields), {
+  $id: 'Trace',
+  additionalProperties: false,
+  description: 'A stored trace. Every field except `damaged` is always present.',
+});
+
+export const ListedTraceSchema = Type.Object(
+  withStamps(
+    Object.fromEntries(
+      Object.entries(storedFields).map(([name, schema]) => [
+        name,
+        isOptionalInLists.has(name) ? Type.Optional(schema) : schema,
+      ]),
+    ),
+  ),
+  {
+    $id: 'ListedTrace',
+    additionalProperties: false,
+    description: 'A stored trace; `input`, `output` and `error_message` are left out on request.',
+  },
+);

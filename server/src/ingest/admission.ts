@@ -1,0 +1,125 @@
+import type { TraceDraft } from '../core/trace-fields.ts';
+import { draftBytes } from '../core/trace.ts';
+import type { Trace } from '../core/trace.ts';
+import { Failure } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type {
+  IdempotentRequest,
+  Replay,
+  TraceWrite,
+  TraceWriter,
+  WriteOutcome,
+} from '../store/trace-writer.ts';
+import { WaitingBudget } from './waiting-budget.ts';
+
+/** The stored traces; or which traces an earlier request with the same idempotency key stored. */
+export type Appended = { kind: 'recorded'; traces: Trace[] } | ({ kind: 'replayed' } & Replay);
+
+interface Caller {
+  write: TraceWrite;
+  bytes: number;
+  isSettled: boolean;
+  resolve(appended: Appended): void;
+  reject(error: Failure): void;
+}
+
+/**
+ * Bounds what may wait for the store and passes it on. Writes go to the store in small chunks, at the latest at the end of the
+ * event-loop turn; the store commits together everything that waits. Every promise is settled.
+ */
+export class Admission {
+  readonly #writer: TraceWriter;
+  readonly #budget: WaitingBudget;
+  #gathering: Caller[] = [];
+  #gatheringRows = 0;
+  #rowsOfTurn = 0;
+  #isTurnOpen = false;
+  #idle: (() => void)[] = [];
+
+  constructor(writer: TraceWriter, budget = new WaitingBudget()) {
+    this.#writer = writer;
+    this.#budget = budget;
+  }
+
+  /** Resolves when the traces are on disk, readable and counted. Rejects with a `Failure`. */
+  append(
+    teamId: string,
+    drafts: readonly TraceDraft[],
+    request: IdempotentRequest | null = null,
+  ): Promise<Appended> {
+    const bytes = drafts.reduce((sum, draft) => sum + draftBytes(draft), 0);
+    if (!this.#budget.tryTake(teamId, drafts.length, bytes)) {
+      return Promise.reject(new Failure('queue_full'));
+    }
+    const { promise, resolve, reject } = Promise.withResolvers<Appended>();
+    const write = { teamId, drafts, ...(request && { request }) };
+    this.#gather({ write, bytes, isSettled: false, resolve, reject });
+    return promise;
+  }
+
+  /** Resolves when nothing waits any more. */
+  drain(): Promise<void> {
+    if (this.#budget.isEmpty) return Promise.resolve();
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#idle.push(resolve);
+    return promise;
+  }
+
+  #gather(caller: Caller): void {
+    // The writer starts on the first few while the others are still being parsed: otherwise the two threads work in turns.
+    if (this.#gatheringRows >= limits.chunkRowsMax) {
+      this.#rowsOfTurn += this.#gatheringRows;
+      this.#send(this.#rowsOfTurn < limits.turnRowsMax);
+    }
+    this.#gathering.push(caller);
+    this.#gatheringRows += caller.write.drafts.length;
+    if (this.#isTurnOpen) return;
+    this.#isTurnOpen = true;
+    // There is always something left to send, since a chunk goes only when the next write is here.
+    setImmediate(() => {
+      this.#isTurnOpen = false;
+      this.#send(false);
+    });
+  }
+
+  #send(moreFollow: boolean): void {
+    const callers = this.#gathering;
+    this.#gathering = [];
+    this.#gatheringRows = 0;
+    if (!moreFollow) this.#rowsOfTurn = 0;
+    const settleAt = (at: number, outcome: WriteOutcome | undefined): void => {
+      const caller = callers[at];
+      if (caller) this.#settle(caller, outcome ?? noOutcome);
+    };
+    const writes = callers.map(({ write }) => write);
+    this.#writer.append(writes, moreFollow, settleAt).then(
+      (outcomes) => callers.forEach((_, at) => settleAt(at, outcomes[at])),
+      (cause: unknown) => {
+        const failed = { kind: 'failed', code: 'internal', reason: String(cause) } as const;
+        callers.forEach((_, at) => settleAt(at, failed));
+      },
+    );
+  }
+
+  #settle(caller: Caller, outcome: WriteOutcome): void {
+    if (caller.isSettled) return;
+    caller.isSettled = true;
+    const { write, bytes, resolve, reject } = caller;
+    this.#budget.give(write.teamId, write.drafts.length, bytes);
+    if (outcome.kind === 'stored') resolve({ kind: 'recorded', traces: stampAll(write, outcome) });
+    else if (outcome.kind === 'replayed') resolve(outcome);
+    else reject(new Failure(outcome.code, { cause: outcome.reason }));
+    if (!this.#budget.isEmpty) return;
+    for (const resolveIdle of this.#idle) resolveIdle();
+    this.#idle = [];
+  }
+}
+
+const noOutcome: WriteOutcome = { kind: 'failed', code: 'internal', reason: 'no outcome' };
+
+function stampAll(
+  { teamId, drafts }: TraceWrite,
+  { stamps }: Extract<WriteOutcome, { kind: 'stored' }>,
+): Trace[] {
+  return stamps.map((stamp, i) => ({ ...(drafts[i] as TraceDraft), ...stamp, teamId }));
+}

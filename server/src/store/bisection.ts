@@ -1,0 +1,45 @@
+import type { FailedWrite, WriteOutcome } from './trace-writer.ts';
+
+/** How one attempt at a batch of writes ended. */
+export type BatchResult =
+  | { kind: 'stored'; outcomes: readonly WriteOutcome[] }
+  /** Nothing is stored. If the store itself failed, smaller batches would fail too. */
+  | (FailedWrite & { isOfStore: boolean });
+
+/** Stores a batch; if one of its writes makes it fail, smaller batches, so that a bad write never fails another caller. */
+export function storeInHalves<W>(
+  writes: readonly W[],
+  attempt: (batch: readonly W[]) => BatchResult,
+): WriteOutcome[] {
+  const steps = halves(writes);
+  let step = steps.next();
+  while (!step.done) step = steps.next(attempt(step.value));
+  return step.value;
+}
+
+export async function storeInHalvesAsync<W>(
+  writes: readonly W[],
+  attempt: (batch: readonly W[]) => Promise<BatchResult>,
+): Promise<WriteOutcome[]> {
+  const steps = halves(writes);
+  let step = steps.next();
+  while (!step.done) step = steps.next(await attempt(step.value));
+  return step.value;
+}
+
+/** Yields the batches to try and receives their results. */
+function* halves<W>(writes: readonly W[]): Generator<readonly W[], WriteOutcome[], BatchResult> {
+  const result = yield writes;
+  if (result.kind === 'stored') return [...result.outcomes];
+  if (result.isOfStore || writes.length <= 1) return failAll(writes, result);
+  const middle = writes.length >> 1;
+  const left = yield* halves(writes.slice(0, middle));
+  return [...left, ...(yield* halves(writes.slice(middle)))];
+}
+
+export function failAll(
+  writes: readonly unknown[],
+  { code, reason }: Omit<FailedWrite, 'kind'>,
+): FailedWrite[] {
+  return writes.map(() => ({ kind: 'failed', code, reason }));
+}

@@ -1,0 +1,23 @@
+import { limits } from '../limits.ts';
+import type { IdempotentRequest, Replay, WriteOutcome } from './trace-writer.ts';
+
+/** What is known of an earlier request with the same idempotency key. */
+export interface EarlierRequest extends Replay {
+  bodyHash: string;
+}
+
+/** The outcome of a request whose idempotency key was used before. */
+export function answerRepeated(
+  { bodyHash }: IdempotentRequest,
+  earlier: EarlierRequest,
+): WriteOutcome {
+  if (earlier.bodyHash !== bodyHash) {
+    return { kind: 'failed', code: 'idempotency_key_reused', reason: 'another body' };
+  }
+  const { firstSeq, count, rejected } = earlier;
+  return { kind: 'replayed', firstSeq, count, rejected };
+}
+
+export function expiryOf(nowUs: number): number {
+  return nowUs + limits.idempotencyLifeMs * 1000;
+}

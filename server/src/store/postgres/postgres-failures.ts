@@ -1,0 +1,90 @@
+import pg from 'pg';
+import { Failure, messageOf } from '../../errors.ts';
+import type { ErrorCode } from '../../errors.ts';
+
+/** The connection is gone, or the server does not answer on it. What ran on it may go on for a while. */
+export class ConnectionLost extends Error {
+  override readonly name = 'ConnectionLost';
+}
+
+export interface StoreFailure {
+  code: ErrorCode;
+  /** The store itself failed, so smaller batches would fail too. */
+  isOfStore: boolean;
+  /** Nothing is stored, and the same again may well succeed. */
+  isWorthRetry: boolean;
+}
+
+/** SQLSTATEs, https://www.postgresql.org/docs/current/errcodes-appendix.html. The first two characters are the class. */
+const states = {
+  serializationFailure: '40001',
+  deadlockDetected: '40P01',
+  diskFull: '53100',
+  outOfRange: '22003',
+  statementUnknown: '26000',
+  statementKnown: '42P05',
+};
+const storeClasses = new Set([
+  '08', // connection
+  '25', // transaction state, such as a server that has become read-only
+  '28', // authorization
+  '3D', // no such database
+  '53', // resources
+  '55', // lock not available
+  '57', // operator: shutdown, cancel, starting up
+  '58', // system, such as an I/O error
+  'F0', // configuration
+  'XX', // internal, such as damaged data
+]);
+
+export function failureOf(error: unknown): StoreFailure {
+  if (error instanceof ConnectionLost || isNameUnknown(error)) {
+    return { code: 'store_unavailable', isOfStore: true, isWorthRetry: true };
+  }
+  const state = stateOf(error);
+  if (state === states.serializationFailure || state === states.deadlockDetected) {
+    return { code: 'store_unavailable', isOfStore: true, isWorthRetry: true };
+  }
+  if (state === states.diskFull) {
+    return { code: 'disk_full', isOfStore: true, isWorthRetry: false };
+  }
+  // Of all numbers that are stored only the sum of costs can get there: 9.2 million traces of a million dollars.
+  if (state === states.outOfRange) {
+    return { code: 'total_cost_too_large', isOfStore: false, isWorthRetry: false };
+  }
+  if (storeClasses.has(state.slice(0, 2))) {
+    return { code: 'store_unavailable', isOfStore: true, isWorthRetry: false };
+  }
+  return { code: 'internal', isOfStore: false, isWorthRetry: false };
+}
+
+/** What the driver throws, in two kinds: an answer of the server, or a connection that is of no more use. */
+export function sortError(error: unknown): Error {
+  const state = stateOf(error);
+  // A server that ends a connection says so first, where it still can.
+  const isEnd = state.startsWith('08') || state.startsWith('57P');
+  if (error instanceof pg.DatabaseError && !isEnd) return error;
+  return new ConnectionLost(wordsOf(error), { cause: error });
+}
+
+/** Prepared-statement mismatch: a connection pooler is in between. Nothing was done. */
+export function isNameUnknown(error: unknown): boolean {
+  const state = stateOf(error);
+  return state === states.statementUnknown || state === states.statementKnown;
+}
+
+/** What a caller of the store may see of an error. */
+export function asFailure(error: unknown): unknown {
+  const { code } = failureOf(error);
+  return code === 'internal' ? error : new Failure(code, { cause: error });
+}
+
+export function stateOf(error: unknown): string {
+  return error instanceof pg.DatabaseError ? (error.code ?? '') : '';
+}
+
+/** An attempt at several addresses of one name fails with one error a piece, and no words of its own. */
+export function wordsOf(error: unknown): string {
+  const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
+  return messageOf(first ?? error);
+}

@@ -1,0 +1,86 @@
+import { parseUuid, uuidV7 } from '../../core/uuid.ts';
+import { keyFromRow, newKeyValues, teamFromRow } from '../key-rows.ts';
+import type { HashedKey, KeyDirectory, Team, TeamDirectory } from '../teams-and-keys.ts';
+import { ask, inTransaction, run } from './connection.ts';
+import type { Pools } from './connection.ts';
+import { openKeyFinder } from './key-finder.ts';
+import { ofSmallTables, overAllTeams } from './statements.ts';
+
+/** Small tables, read at sign-in and written by the command line. */
+export function openTeamsAndKeys({
+  reading,
+  writing,
+  begin,
+}: Pools): TeamDirectory & Omit<KeyDirectory, 'noteKeyUse'> {
+  async function readTeam(text: string, value: string): Promise<Team | null> {
+    const [row] = await ask(reading, text, [value]);
+    return row ? teamFromRow(row) : null;
+  }
+
+  async function readKey(text: string, value: string): Promise<HashedKey | null> {
+    const [row] = await ask(reading, text, [value]);
+    return row ? keyFromRow(row) : null;
+  }
+
+  return {
+    async ensureTeam(name, nowUs) {
+      const found = await readTeam(ofSmallTables.readTeamByName, name);
+      if (found) return { team: found, created: false };
+      const team = { id: uuidV7(nowUs), name, createdAtUs: nowUs };
+      const created = await inTransaction(writing, begin, async (client) => {
+        const { rowCount } = await run(client, ofSmallTables.addTeam, [team.id, name, nowUs]);
+        return rowCount === 1;
+      });
+      if (created) return { team, created };
+      // Another process was first, and has committed: the insert has waited for that.
+      const theirs = await readTeam(ofSmallTables.readTeamByName, name);
+      if (!theirs) throw new Error(`the team ${team.id} was neither created nor found`);
+      return { team: theirs, created };
+    },
+    async findTeam(nameOrId) {
+      const byName = await readTeam(ofSmallTables.readTeamByName, nameOrId);
+      const id = parseUuid(nameOrId);
+      return byName ?? (id === null ? null : readTeam(ofSmallTables.readTeamById, id));
+    },
+    async teams(nowUs) {
+      const rows = await ask(reading, overAllTeams.readTeams, [nowUs]);
+      return rows.map((row) => ({
+        ...teamFromRow(row),
+        traces: Number(row['traces']),
+        liveKeys: Number(row['live_keys']),
+      }));
+    },
+    async createKey(teamId, key) {
+      await inTransaction(writing, begin, (client) =>
+        run(client, ofSmallTables.addKey, newKeyValues(teamId, key)),
+      );
+    },
+    rotateKey(oldKeyId, key, oldExpiresAtUs) {
+      return inTransaction(writing, begin, async (client) => {
+        const { rows } = await run(client, ofSmallTables.replaceKey, [
+          oldKeyId,
+          oldExpiresAtUs,
+          key.id,
+        ]);
+        const [replaced] = rows;
+        if (!replaced) return false;
+        await run(client, ofSmallTables.addKey, newKeyValues(replaced['team_id'] as string, key));
+        return true;
+      });
+    },
+    revokeKey(keyId, nowUs) {
+      return inTransaction(writing, begin, async (client) => {
+        const { rowCount } = await run(client, ofSmallTables.revokeKey, [keyId, nowUs]);
+        return rowCount === 1;
+      });
+    },
+    findKey: (keyId) => readKey(ofSmallTables.readKeyById, keyId),
+    findKeyByHash: openKeyFinder({ reading }),
+    async keys(teamId) {
+      const rows = await (teamId === null
+        ? ask(reading, ofSmallTables.readKeys, [])
+        : ask(reading, ofSmallTables.readKeysOfTeam, [teamId]));
+      return rows.map(keyFromRow);
+    },
+  };
+}

@@ -1,0 +1,101 @@
+import { limits } from '../../limits.ts';
+import { requestFromRow, takenKeyValues } from '../key-rows.ts';
+import { TeamBatch } from '../team-batch.ts';
+import { packedFromRow } from '../trace-rows.ts';
+import { nameIsTaken } from '../transfer.ts';
+import type { Transfer } from '../transfer.ts';
+import { sumOverNodes } from './cluster.ts';
+import { ask, inTransaction, run, serverName } from './connection.ts';
+import type { Pools } from './connection.ts';
+import { counterFromRow, rollupColumns } from './measures-rows.ts';
+import { ofOneTeam, ofSmallTables } from './statements.ts';
+import { lockTeam } from './team-transaction.ts';
+import { TraceColumns } from './trace-columns.ts';
+
+export function openTransfer({ reading, writing, begin }: Pools): Transfer {
+  return {
+    async claim() {
+      const connections = await sumOverNodes({ reading }, countServers);
+      return connections === 0 ? null : `servers with ${connections} connections`;
+    },
+
+    async counter(teamId) {
+      const [row] = await ask(reading, ofOneTeam.readCounter, [teamId]);
+      return counterFromRow(row);
+    },
+
+    async packedTraces(teamId, fromSeq) {
+      const toSeq = fromSeq + limits.moveRowsMax - 1;
+      const rows = await ask(reading, ofOneTeam.readPacked, [teamId, fromSeq, toSeq]);
+      return rows.map(packedFromRow);
+    },
+
+    async storedRequests(teamId, nowUs, after = '') {
+      const rows = await ask(reading, ofOneTeam.readRequests, [teamId, nowUs, after]);
+      return rows.map(requestFromRow);
+    },
+
+    async takeTeam({ id, name, createdAtUs }) {
+      const [found] = await ask(reading, ofSmallTables.readTeamById, [id]);
+      if (found) return;
+      await inTransaction(writing, begin, async (client) => {
+        const { rowCount } = await run(client, ofSmallTables.addTeam, [id, name, createdAtUs]);
+        if (rowCount === 1) return;
+        // Another process may just have added the same one.
+        const there = await run(client, ofSmallTables.readTeamById, [id]);
+        if (there.rowCount !== 1) throw nameIsTaken(name);
+      });
+    },
+
+    async takeTraces(teamId, traces) {
+      const [first] = traces;
+      if (!first) return { kind: 'taken' };
+      return inTransaction(writing, begin, async (client) => {
+        const counter = await lockTeam(client, teamId, first.seq);
+        const { lastSeq } = counter;
+        if (first.seq !== lastSeq + 1) return { kind: 'not-next', lastSeq };
+        const columns = new TraceColumns();
+        const batch = new TeamBatch(teamId, counter, (...row) => columns.add(...row));
+        batch.take(traces);
+        await run(client, ofOneTeam.insertTraces, [teamId, ...columns.values()]);
+        for (const deltas of batch.deltas()) {
+          await run(client, ofOneTeam.addRollups, [teamId, ...rollupColumns(deltas)]);
+        }
+        const { lastSeq: newSeq, lastUs } = batch.counter;
+        await run(client, ofOneTeam.moveCounter, [teamId, newSeq, lastUs]);
+        return { kind: 'taken' };
+      });
+    },
+
+    async takeRequests(teamId, requests) {
+      if (requests.length === 0) return;
+      await inTransaction(writing, begin, (client) =>
+        run(client, ofOneTeam.takeRequests, [
+          teamId,
+          requests.map(({ keyHash }) => keyHash),
+          requests.map(({ bodyHash }) => bodyHash),
+          requests.map(({ firstSeq }) => firstSeq),
+          requests.map(({ count }) => count),
+          requests.map(({ rejected }) => rejected),
+          requests.map(({ expiresAtUs }) => expiresAtUs),
+        ]),
+      );
+    },
+
+    async takeKeys(keys) {
+      await inTransaction(writing, begin, async (client) => {
+        for (const key of keys) await run(client, ofSmallTables.takeKey, takenKeyValues(key));
+        const used = keys.filter(({ lastUsedAtUs }) => lastUsedAtUs !== null);
+        await run(client, ofSmallTables.noteKeyUses, [
+          used.map(({ id }) => id),
+          used.map(({ lastUsedAtUs }) => lastUsedAtUs),
+        ]);
+      });
+    },
+  };
+}
+
+/** Servers keep at least one connection; tools have another name. */
+const countServers = `
+  select count(*) from pg_stat_activity
+  where datname = current_database() and application_name = '${serverName}'`;

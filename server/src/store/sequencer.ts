@@ -1,0 +1,58 @@
+import { nextCreatedAt } from '../core/clock.ts';
+import { uuidV7 } from '../core/uuid.ts';
+import type { TraceStamp } from '../core/trace.ts';
+import type { ClockJump } from './trace-writer.ts';
+
+/** Where a team's sequence and time are. A team without traces has a `lastSeq` before its `firstSeq`. */
+export interface TeamCounter {
+  firstSeq: number;
+  lastSeq: number;
+  lastUs: number;
+}
+
+export const emptyCounter: Readonly<TeamCounter> = { firstSeq: 1, lastSeq: 0, lastUs: 0 };
+
+export interface Assigned extends TraceStamp {
+  seq: number;
+}
+
+/** Assigns sequence number, time and id to the traces of one team. Time never runs backwards, unless the clock has jumped. */
+export class Sequencer {
+  readonly teamId: string;
+  readonly #counter: TeamCounter;
+  /** The last jump that was met. */
+  jump: ClockJump | null = null;
+
+  constructor(teamId: string, counter: Readonly<TeamCounter>) {
+    this.teamId = teamId;
+    this.#counter = { ...counter };
+  }
+
+  get counter(): Readonly<TeamCounter> {
+    return this.#counter;
+  }
+
+  next(wallUs: number, givenUs: number | undefined): Assigned {
+    const counter = this.#counter;
+    const createdAtUs = this.#timeAfter(counter.lastUs, wallUs, givenUs);
+    counter.lastUs = createdAtUs;
+    counter.lastSeq += 1;
+    return { seq: counter.lastSeq, id: uuidV7(createdAtUs), createdAtUs };
+  }
+
+  /** Takes over what another store has assigned. */
+  adopt({ seq, createdAtUs }: Pick<Assigned, 'seq' | 'createdAtUs'>): void {
+    const counter = this.#counter;
+    if (counter.lastSeq < counter.firstSeq) counter.firstSeq = seq;
+    counter.lastSeq = seq;
+    counter.lastUs = createdAtUs;
+  }
+
+  #timeAfter(lastUs: number, wallUs: number, givenUs: number | undefined): number {
+    // Caller-supplied times skip the clock check.
+    if (givenUs !== undefined) return Math.max(givenUs, lastUs + 1);
+    const createdAtUs = nextCreatedAt(wallUs, lastUs);
+    if (createdAtUs <= lastUs) this.jump = { teamId: this.teamId, aheadUs: lastUs - wallUs };
+    return createdAtUs;
+  }
+}

@@ -1,0 +1,42 @@
+import type { DatabaseSync, SQLInputValue, SQLOutputValue } from 'node:sqlite';
+import type { GroupMeasures } from '../../core/analytics.ts';
+import { allTime, measureNames } from '../../core/rollup.ts';
+import type { Measures } from '../../core/rollup.ts';
+
+export const measureColumns = measureNames.join(', ');
+
+/** A row as a list: a chart reads dozens of them, and names cost as much as the reading itself. */
+export type RowValues = readonly SQLOutputValue[];
+
+/** What Node's types do not know of: that rows are lists now. */
+export interface MeasuresStatement {
+  get(...values: SQLInputValue[]): RowValues | undefined;
+  all(...values: SQLInputValue[]): RowValues[];
+  iterate(...values: SQLInputValue[]): Iterable<RowValues>;
+}
+
+/** A statement that reads sums: rows as lists, integers as BigInt since sums may pass 2^53. */
+export function prepareMeasures(db: DatabaseSync, sql: string): MeasuresStatement {
+  const statement = db.prepare(sql);
+  statement.setReadBigInts(true);
+  statement.setReturnArrays(true);
+  return statement as unknown as MeasuresStatement;
+}
+
+/** Reads `measureColumns`, of which the first is at `at`. */
+export function measuresFromRow(row: RowValues, at: number): Measures {
+  const measures: Record<string, unknown> = {};
+  for (const [i, name] of measureNames.entries()) measures[name] = row[at + i];
+  return measures as Measures;
+}
+
+export const ofTeam = 'team_no = (select no from teams where id = ?)';
+
+/** All groups of a dimension, by calls descending, then by name. Values: team, dimension. */
+export const selectGroups = `
+  select key, ${measureColumns} from rollups where ${ofTeam} and dimension = ? and day = ${allTime}
+  order by calls desc, key`;
+
+export function groupFromRow(row: RowValues): GroupMeasures {
+  return { group: row[0] as string, measures: measuresFromRow(row, 1) };
+}

@@ -1,0 +1,113 @@
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { payloadNames } from '../../core/trace-fields.ts';
+import { payloadChars } from '../../core/trace.ts';
+import type { Trace } from '../../core/trace.ts';
+import { uuidBytes } from '../../core/uuid.ts';
+import { limits } from '../../limits.ts';
+import { pageRange, tracesMissing } from '../page-range.ts';
+import { emptyCounter } from '../sequencer.ts';
+import { shortColumns, traceColumns, traceFromRow } from '../trace-rows.ts';
+import type { PageRequest, TraceReader } from '../trace-reader.ts';
+import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
+
+const teamNo = '(select no from teams where id = ?)';
+
+interface TeamNumber {
+  id: string;
+  no: number;
+}
+
+/**
+ * Reads traces on a connection of its own, so that reads neither wait for the writer nor delay it. Every statement is read to its end
+ * before anything else runs: an open one would keep all reads of the connection at its snapshot, and hide acknowledged traces.
+ */
+export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'trace' | 'range'> {
+  const begin = db.prepare('begin');
+  const end = db.prepare('commit');
+  const readCounter = db.prepare(
+    `select team_no, first_seq, last_seq from team_counters where team_no = ${teamNo}`,
+  );
+  const readTrace = db.prepare(`
+    select ${traceColumns} from traces where id = ? and ${teamOfRowId} = ${teamNo}`);
+  const readForward = db.prepare(`
+    select ${traceColumns} from traces where key between ${rowIdOf} and ${rowIdOf} order by key`);
+  const readDown = downStatements(db);
+
+  /** Traces from `fromSeq` down to `toSeq`, or fewer if their payloads fill a chunk before that. */
+  function readChunk(team: TeamNumber, fromSeq: number, toSeq: number, omit: PageRequest['omit']) {
+    const traces: Trace[] = [];
+    let chars = 0;
+    let seq = fromSeq + 1;
+    for (const row of readDown(omit).iterate(team.no, toSeq, team.no, fromSeq)) {
+      const trace = traceFromRow(row, team.id);
+      traces.push(trace);
+      seq = row['seq'] as number;
+      chars += payloadChars(trace);
+      if (chars >= limits.pageChunkBytesMax) break;
+    }
+    if (traces.length === 0) throw tracesMissing(`up to ${fromSeq}`);
+    return { traces, nextSeq: seq - 1 };
+  }
+
+  /** The counter and the first chunk in one read transaction, so that they agree. */
+  function readFirstChunk(teamId: string, request: PageRequest) {
+    begin.run();
+    try {
+      const row = readCounter.get(teamId);
+      const team = { id: teamId, no: (row?.['team_no'] ?? 0) as number };
+      const counter = {
+        ...emptyCounter,
+        ...(row && { firstSeq: row['first_seq'] as number, lastSeq: row['last_seq'] as number }),
+      };
+      const { total, fromSeq, toSeq } = pageRange(counter, request);
+      const chunk = fromSeq < toSeq ? emptyPage : readChunk(team, fromSeq, toSeq, request.omit);
+      return { total, team, first: chunk.traces, nextSeq: chunk.nextSeq, toSeq };
+    } finally {
+      if (db.isTransaction) end.run();
+    }
+  }
+
+  return {
+    async page(teamId, request) {
+      const { total, team, first, nextSeq, toSeq } = readFirstChunk(teamId, request);
+      // Traces never change, so the later chunks need no transaction, and a slow reader holds nothing open.
+      async function* rest() {
+        for (let seq = nextSeq; seq >= toSeq;) {
+          const chunk = readChunk(team, seq, toSeq, request.omit);
+          seq = chunk.nextSeq;
+          yield chunk.traces;
+        }
+      }
+      return { total, first, rest: nextSeq < toSeq ? null : rest() };
+    },
+    async trace(teamId, id) {
+      const row = readTrace.get(uuidBytes(id), teamId);
+      return row ? traceFromRow(row, teamId) : null;
+    },
+    async range(teamId, { firstSeq, count }) {
+      const no = readCounter.get(teamId)?.['team_no'] as number | undefined;
+      const rows = no === undefined ? [] : readForward.all(no, firstSeq, no, firstSeq + count - 1);
+      if (rows.length !== count) throw tracesMissing(`from ${firstSeq}`);
+      return rows.map((row) => traceFromRow(row, teamId));
+    },
+  };
+}
+
+/** Nothing before it and nothing after it. */
+const emptyPage = { traces: [], nextSeq: -1 };
+
+/** One statement for each set of omitted payloads: what is not asked for is not read from the disk. */
+function downStatements(db: DatabaseSync): (omit: PageRequest['omit']) => StatementSync {
+  const prepared = new Map<string, StatementSync>();
+  return (omit) => {
+    const payloads = payloadNames.filter((name) => !omit.has(name));
+    const columns = [`${seqOfRowId} as seq`, shortColumns, ...payloads].join(', ');
+    let statement = prepared.get(columns);
+    if (!statement) {
+      statement = db.prepare(`
+        select ${columns} from traces where key between ${rowIdOf} and ${rowIdOf} order by key desc`);
+      prepared.set(columns, statement);
+    }
+    return statement;
+  };
+}

@@ -1,0 +1,63 @@
+import { RollupBatch } from '../core/rollup.ts';
+import type { RollupDelta } from '../core/rollup.ts';
+import type { NarrowTrace, TraceDraft } from '../core/trace-fields.ts';
+import type { TraceStamp } from '../core/trace.ts';
+import type { PackedPayloads } from './payload.ts';
+import { Sequencer } from './sequencer.ts';
+import type { Assigned, TeamCounter } from './sequencer.ts';
+import type { TraceWrite } from './trace-writer.ts';
+import type { PackedTrace } from './transfer.ts';
+
+/** Receives each trace as it is to be stored. */
+export type AddRow = (assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads) => void;
+
+/** What one transaction adds to one team: rows go to the driver at once, sums and the counter are kept until the end. */
+export class TeamBatch {
+  readonly #sequencer: Sequencer;
+  readonly #addRow: AddRow;
+  readonly #sums = [new RollupBatch()];
+
+  constructor(teamId: string, counter: Readonly<TeamCounter>, addRow: AddRow) {
+    this.#sequencer = new Sequencer(teamId, counter);
+    this.#addRow = addRow;
+  }
+
+  get counter(): Readonly<TeamCounter> {
+    return this.#sequencer.counter;
+  }
+
+  get jump() {
+    return this.#sequencer.jump;
+  }
+
+  append(
+    { drafts, timesUs }: TraceWrite,
+    payloadsOf: (draft: TraceDraft, index: number) => PackedPayloads,
+    wallUs: number,
+  ): TraceStamp[] {
+    return drafts.map((draft, i) => {
+      const assigned = this.#sequencer.next(wallUs, timesUs?.[i]);
+      this.#add(assigned, draft, payloadsOf(draft, i));
+      return { id: assigned.id, createdAtUs: assigned.createdAtUs };
+    });
+  }
+
+  take(traces: readonly PackedTrace[]): void {
+    for (const trace of traces) {
+      this.#sequencer.adopt(trace);
+      this.#add(trace, trace, trace);
+    }
+  }
+
+  /** Nearly always one list, since a batch is smaller than what can be summed at once. */
+  deltas(): RollupDelta[][] {
+    return this.#sums.map((sums) => sums.deltas());
+  }
+
+  #add(assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void {
+    this.#addRow(assigned, trace, payloads);
+    let sums = this.#sums.at(-1);
+    if (!sums || sums.isFull) this.#sums.push((sums = new RollupBatch()));
+    sums.add(trace, assigned.createdAtUs);
+  }
+}

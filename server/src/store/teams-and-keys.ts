@@ -1,0 +1,86 @@
+import { generateKey, generateKeyId, hashKey, keyPrefix } from '../core/api-key.ts';
+import type { Scope } from '../core/api-key.ts';
+
+export interface Team {
+  id: string;
+  name: string;
+  createdAtUs: number;
+}
+
+export interface TeamSummary extends Team {
+  traces: number;
+  liveKeys: number;
+}
+
+/** What is stored of a new API key. The key itself never is. */
+export interface NewKey {
+  id: string;
+  hash: string;
+  prefix: string;
+  name: string | null;
+  scope: Scope;
+  createdAtUs: number;
+  expiresAtUs: number | null;
+}
+
+export interface KeyRecord extends Omit<NewKey, 'hash'> {
+  teamId: string;
+  teamName: string;
+  revokedAtUs: number | null;
+  /** The id of the key that replaced this one in a rotation. */
+  replacedBy: string | null;
+  lastUsedAtUs: number | null;
+}
+
+/** An API key with its hash. */
+export interface HashedKey extends KeyRecord {
+  hash: string;
+}
+
+export interface TeamDirectory {
+  /** The team of this name, created if there is none. */
+  ensureTeam(name: string, nowUs: number): Promise<{ team: Team; created: boolean }>;
+  findTeam(nameOrId: string): Promise<Team | null>;
+  teams(nowUs: number): Promise<readonly TeamSummary[]>;
+}
+
+export interface KeyDirectory {
+  createKey(teamId: string, key: NewKey): Promise<void>;
+  /** Adds the new key and lets the old one expire at `oldExpiresAtUs`, both or neither. False if the old one is gone or replaced. */
+  rotateKey(oldKeyId: string, key: NewKey, oldExpiresAtUs: number): Promise<boolean>;
+  /** False if there is no such key, or it was revoked before. */
+  revokeKey(keyId: string, nowUs: number): Promise<boolean>;
+  findKey(keyId: string): Promise<HashedKey | null>;
+  findKeyByHash(hash: string): Promise<KeyRecord | null>;
+  keys(teamId: string | null): Promise<readonly HashedKey[]>;
+  /** Records a use soon. Best effort; not awaited. */
+  noteKeyUse(keyId: string, atUs: number): void;
+}
+
+/** What a caller chooses about a new key. */
+export interface KeyWishes {
+  name: string | null;
+  scope: Scope;
+  nowUs: number;
+  expiresAtUs: number | null;
+}
+
+/** A fresh key: the text, to be shown once, and what of it may be stored. */
+export function makeKey({ name, scope, nowUs, expiresAtUs }: KeyWishes): {
+  key: string;
+  record: NewKey;
+} {
+  const key = generateKey();
+  return {
+    key,
+    record: {
+      id: generateKeyId(),
+      hash: hashKey(key),
+      prefix: keyPrefix(key),
+      name,
+      scope,
+      createdAtUs: nowUs,
+      expiresAtUs,
+    },
+  };
+}

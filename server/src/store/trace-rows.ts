@@ -1,0 +1,63 @@
+import { columnOf, narrowNames, payloadNames } from '../core/trace-fields.ts';
+import type { NarrowName, NarrowTrace } from '../core/trace-fields.ts';
+import type { Trace } from '../core/trace.ts';
+import { uuidText } from '../core/uuid.ts';
+import type { AuditedTrace, NumberedTrace } from './audit.ts';
+import { damagedPayloads, payloadsOfRow, unpackPayloads } from './payload.ts';
+import type { PackedTrace } from './transfer.ts';
+
+/** How traces become rows and rows become traces, derived from `core/trace-fields.ts` for every store. */
+type Row = Readonly<Record<string, unknown>>;
+
+/** The columns of the narrow fields, in the order of `narrowValues`. */
+export const narrowColumns: readonly string[] = narrowNames.map(columnOf);
+
+/** The columns of a trace without its payloads. */
+export const shortColumns = ['id', 'created_at_us', ...narrowColumns, 'zstd_mask'].join(', ');
+
+export const traceColumns = [shortColumns, ...payloadNames].join(', ');
+
+export type ColumnValue = string | number | null;
+
+export function narrowValues(trace: NarrowTrace): ColumnValue[] {
+  return narrowNames.map((name) => narrowValue(trace, name));
+}
+
+/** A status is stored as a flag. Everything else is stored as it is. */
+export function narrowValue(trace: NarrowTrace, name: NarrowName): ColumnValue {
+  return name === 'status' ? Number(trace.status === 'error') : trace[name];
+}
+
+function narrowOf(row: Row): NarrowTrace {
+  const trace: Record<string, unknown> = {};
+  for (const [i, name] of narrowNames.entries()) {
+    const value = row[narrowColumns[i] ?? name];
+    trace[name] = name === 'status' ? (value ? 'error' : 'success') : value;
+  }
+  return trace as NarrowTrace;
+}
+
+/** PostgreSQL returns ids and large integers as text, SQLite as bytes and numbers. Both stay far below 2^53. */
+function stampOf(row: Row) {
+  const id = row['id'] as string | Uint8Array;
+  return {
+    id: typeof id === 'string' ? id : uuidText(id),
+    createdAtUs: Number(row['created_at_us']),
+  };
+}
+
+export function traceFromRow(row: Row, teamId: string): Trace {
+  return { ...stampOf(row), teamId, ...narrowOf(row), ...unpackPayloads(payloadsOfRow(row)) };
+}
+
+function numberedFromRow(row: Row): NumberedTrace {
+  return { seq: Number(row['seq']), ...stampOf(row), ...narrowOf(row) };
+}
+
+export function packedFromRow(row: Row): PackedTrace {
+  return { ...numberedFromRow(row), ...payloadsOfRow(row) };
+}
+
+export function auditedFromRow(row: Row): AuditedTrace {
+  return { ...numberedFromRow(row), damaged: damagedPayloads(payloadsOfRow(row)) };
+}

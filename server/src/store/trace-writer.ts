@@ -1,0 +1,61 @@
+import type { TraceDraft } from '../core/trace-fields.ts';
+import type { TraceStamp } from '../core/trace.ts';
+import type { ErrorCode } from '../errors.ts';
+
+/** Traces of one caller. They are stored together, in order, or not at all. */
+export interface TraceWrite {
+  teamId: string;
+  drafts: readonly TraceDraft[];
+  /** Set if the request may be stored only once. */
+  request?: IdempotentRequest;
+  /** Times to use instead of the clock, one per draft, ascending: for demo data. No route sets them. */
+  timesUs?: readonly number[];
+}
+
+/** A request with an Idempotency-Key: a second one with the same key and body stores nothing. */
+export interface IdempotentRequest {
+  keyHash: string;
+  bodyHash: string;
+  /** The rejected items of the request as the reply showed them, so that the same reply can be given again. */
+  rejected: string | null;
+}
+
+/** The traces of an earlier request, and what else its reply said. */
+export interface Replay {
+  firstSeq: number;
+  count: number;
+  rejected: string | null;
+}
+
+export interface FailedWrite {
+  kind: 'failed';
+  code: ErrorCode;
+  /** For the log, never for the caller. */
+  reason: string;
+}
+
+export type WriteOutcome =
+  | { kind: 'stored'; stamps: readonly TraceStamp[] }
+  | ({ kind: 'replayed' } & Replay)
+  | FailedWrite;
+
+/** A team's last trace was far ahead of the clock, so its time had to step back. */
+export interface ClockJump {
+  teamId: string;
+  aheadUs: number;
+}
+
+export interface TraceWriter {
+  /**
+   * Stores each write in whole or not at all, and returns one outcome for each, in order. When it resolves, everything stored is on
+   * disk, readable and counted. Of two writes of the same idempotent request only the first is stored, also within one call and
+   * across restarts; the other outcome says which traces the first one stored. Writes may share a transaction; one that fails never
+   * takes another with it. If `moreFollow` is true, the store may delay the commit until the next call. A store that knows one
+   * outcome before the others may pass it to `tell` early.
+   */
+  append(
+    writes: readonly TraceWrite[],
+    moreFollow?: boolean,
+    tell?: (at: number, outcome: WriteOutcome) => void,
+  ): Promise<readonly WriteOutcome[]>;
+}

@@ -1,0 +1,53 @@
+import { OperatorError } from '../errors.ts';
+import type { NumberedTrace } from './audit.ts';
+import type { PackedPayloads } from './payload.ts';
+import type { TeamCounter } from './sequencer.ts';
+import type { HashedKey, Team } from './teams-and-keys.ts';
+import type { IdempotentRequest } from './trace-writer.ts';
+
+/** A stored trace with its payloads still packed: all stores pack alike. */
+export interface PackedTrace extends NumberedTrace, PackedPayloads {}
+
+/** An idempotent request that was stored, and which traces it stored. */
+export interface StoredRequest extends IdempotentRequest {
+  firstSeq: number;
+  count: number;
+  expiresAtUs: number;
+}
+
+export type Taken =
+  | { kind: 'taken' }
+  /** Nothing was added: the traces do not follow the team's last one, which has this sequence number. */
+  | { kind: 'not-next'; lastSeq: number };
+
+/**
+ * Moves everything from one store to another, one team at a time, and keeps ids, times and sequence numbers. What is taken twice is
+ * stored once, so an interrupted transfer continues where it ended.
+ */
+export interface Transfer {
+  /**
+   * Describes the servers that are using the store; null if there are none. An embedded store then also keeps servers away until it
+   * is closed.
+   */
+  claim(): Promise<string | null>;
+
+  counter(teamId: string): Promise<TeamCounter>;
+  /** As many as may be in memory at once, in order, from a sequence number on; none if there are no more. */
+  packedTraces(teamId: string, fromSeq: number): Promise<readonly PackedTrace[]>;
+  /** Requests that have not expired, ordered by key hash and after `after`, as many as may be in memory at once. */
+  storedRequests(teamId: string, nowUs: number, after?: string): Promise<readonly StoredRequest[]>;
+
+  /** Adds the team if there is none with its id. Rejects if another team has its name. */
+  takeTeam(team: Team): Promise<void>;
+  /** Adds traces that follow the team's last one and counts them, all or none. */
+  takeTraces(teamId: string, traces: readonly PackedTrace[]): Promise<Taken>;
+  takeRequests(teamId: string, requests: readonly StoredRequest[]): Promise<void>;
+  /** Adds keys, and updates those that exist. */
+  takeKeys(keys: readonly HashedKey[]): Promise<void>;
+}
+
+export function nameIsTaken(name: string): OperatorError {
+  return new OperatorError(
+    `The target already has another team named "${name}". Copy into an empty store, or into one where a copy has begun.`,
+  );
+}

@@ -1,0 +1,350 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import fc from 'fast-check';
+import { draftTrace } from '../../src/core/trace.ts';
+import type { Trace } from '../../src/core/trace.ts';
+import type { TraceDraft } from '../../src/core/trace-fields.ts';
+import { Failure } from '../../src/errors.ts';
+import { Admission } from '../../src/ingest/admission.ts';
+import type { Appended } from '../../src/ingest/admission.ts';
+import { WaitingBudget } from '../../src/ingest/waiting-budget.ts';
+import { limits } from '../../src/limits.ts';
+import type { TraceWrite, TraceWriter, WriteOutcome } from '../../src/store/trace-writer.ts';
+
+const bounds = { queueRowsMax: 10, queueBytesMax: 100_000 };
+/** A single team may fill half of the queue. */
+const teamRowsMax = bounds.queueRowsMax / 2;
+
+/** A writer that answers when the test says so. */
+function heldWriter() {
+  const calls: {
+    writes: readonly TraceWrite[];
+    moreFollow: boolean | undefined;
+    tell(at: number, outcome: WriteOutcome): void;
+    answer(outcomes: WriteOutcome[]): void;
+    break(error: Error): void;
+  }[] = [];
+  const writer: TraceWriter = {
+    append(writes, moreFollow, tell = () => {}) {
+      const { promise, resolve, reject } = Promise.withResolvers<readonly WriteOutcome[]>();
+      calls.push({ writes, moreFollow, tell, answer: resolve, break: reject });
+      return promise;
+    },
+  };
+  return { writer, calls };
+}
+
+const draft = (model: string, input: string | null = null): TraceDraft =>
+  draftTrace({ model, input });
+const stored = (write: TraceWrite): WriteOutcome => ({
+  kind: 'stored',
+  stamps: write.drafts.map((_, i) => ({ id: `id-${i}`, createdAtUs: i })),
+});
+const tracesOf = (appended: Appended): Trace[] =>
+  appended.kind === 'recorded' ? appended.traces : assert.fail(appended.kind);
+const codeOf = (error: unknown): string => (error instanceof Failure ? error.code : String(error));
+
+test('a write that the store tells ahead is answered at once, and only once', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const [slow, fast] = ['slow', 'fast'].map((team) => admission.append(team, [draft(team)]));
+  await nextTurn();
+  const [call] = calls;
+  assert.ok(call && slow && fast);
+  const [first, second] = call.writes.map(stored);
+  assert.ok(first && second);
+  call.tell(1, second);
+  assert.equal(tracesOf(await fast)[0]?.model, 'fast');
+  let isDrained = false;
+  const drained = admission.drain().then(() => (isDrained = true));
+  await nextTurn();
+  assert.equal(isDrained, false);
+  call.answer([first, second]);
+  assert.equal(tracesOf(await slow)[0]?.model, 'slow');
+  await drained;
+  // The row that was told ahead counts once: the bound is where it was.
+  const full = Array.from({ length: teamRowsMax }, () => admission.append('t', [draft('m')]));
+  await assert.rejects(
+    admission.append('t', [draft('m')]),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  await nextTurn();
+  for (const { writes, answer } of calls.slice(1)) answer(writes.map(stored));
+  await Promise.all(full);
+});
+
+test('what arrives in one turn goes to the store together, and nothing waits for a timer', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const promises = ['a', 'b', 'c'].map((model) => admission.append('t', [draft(model)]));
+  await nextTurn();
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.length),
+    [3],
+  );
+  // A later arrival does not wait for the first commit.
+  promises.push(admission.append('t', [draft('d')]));
+  await nextTurn();
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.length),
+    [3, 1],
+  );
+  for (const call of calls) call.answer(call.writes.map(stored));
+  assert.deepEqual(
+    (await Promise.all(promises)).map((appended) => tracesOf(appended)[0]?.model),
+    ['a', 'b', 'c', 'd'],
+  );
+});
+
+test('many writes of one turn go out in small chunks, in order', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget({ ...bounds, queueRowsMax: 100 }));
+  const promises = Array.from({ length: 20 }, (_, i) => admission.append('t', [draft(`m${i}`)]));
+  // Full chunks do not wait for the end of the turn.
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.length),
+    [8, 8],
+  );
+  await nextTurn();
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.length),
+    [8, 8, 4],
+  );
+  await nextTurn();
+  for (const call of calls) call.answer(call.writes.map(stored));
+  const models = (await Promise.all(promises)).map((appended) => tracesOf(appended)[0]?.model);
+  assert.deepEqual(
+    models,
+    Array.from({ length: 20 }, (_, i) => `m${i}`),
+  );
+  assert.equal(calls.length, 3, 'an empty chunk was sent');
+});
+
+/** Traces that are told apart by who wrote them. */
+const drafts = (count: number, name = 'm'): TraceDraft[] =>
+  Array.from({ length: count }, (_, i) => draft(`${name}.${i}`));
+const roomy = { queueRowsMax: 100_000, queueBytesMax: 100_000_000 };
+const rowsOf = ({ writes }: { writes: readonly TraceWrite[] }): number =>
+  writes.reduce((sum, write) => sum + write.drafts.length, 0);
+
+test('a chunk is full by its traces, not by its callers', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(roomy));
+  for (const count of [3, 3, 3, 1, 1000, 1]) void admission.append('t', drafts(count));
+  assert.deepEqual(
+    calls.map(({ writes }) => writes.map((write) => write.drafts.length)),
+    [
+      [3, 3, 3],
+      [1, 1000],
+    ],
+  );
+  await nextTurn();
+  assert.deepEqual(calls.map(rowsOf), [9, 1001, 1]);
+});
+
+test('a batch is never cut in two, and one alone goes with the turn', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(roomy));
+  void admission.append('t', drafts(1000));
+  assert.equal(calls.length, 0);
+  await nextTurn();
+  assert.deepEqual(
+    calls.map(({ writes, moreFollow }) => [writes.length, writes[0]?.drafts.length, moreFollow]),
+    [[1, 1000, false]],
+  );
+});
+
+test('the writer is told that more follow while a turn goes on, and is released after 24 traces', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(roomy));
+  for (let i = 0; i < 45; i++) void admission.append('t', drafts(1));
+  await nextTurn();
+  assert.equal(limits.turnRowsMax, 24);
+  assert.deepEqual(
+    calls.map((call) => [rowsOf(call), call.moreFollow]),
+    [
+      [8, true],
+      [8, true],
+      [8, false],
+      [8, true],
+      [8, true],
+      [5, false],
+    ],
+  );
+  // The next turn counts anew.
+  for (let i = 0; i < 9; i++) void admission.append('t', drafts(1));
+  await nextTurn();
+  assert.deepEqual(
+    calls.slice(6).map((call) => [rowsOf(call), call.moreFollow]),
+    [
+      [8, true],
+      [1, false],
+    ],
+  );
+});
+
+test('whatever comes in a turn, its last call says that no more follow, and every write goes once, in order', async () => {
+  const size = fc.oneof(fc.integer({ min: 1, max: 10 }), fc.constantFrom(1, 8, 24, 25, 1000));
+  const turns = fc.array(fc.array(size, { maxLength: 40 }), { minLength: 1, maxLength: 4 });
+  await fc.assert(
+    fc.asyncProperty(turns, async (sizes) => {
+      const { writer, calls } = heldWriter();
+      const admission = new Admission(writer, new WaitingBudget(roomy));
+      const promises: Promise<Appended>[] = [];
+      for (const [turn, list] of sizes.entries()) {
+        const before = calls.length;
+        for (const [i, count] of list.entries()) {
+          promises.push(admission.append('t', drafts(count, `${turn}.${i}`)));
+        }
+        await nextTurn();
+        const ofTurn = calls.slice(before);
+        assert.equal(ofTurn.at(-1)?.moreFollow ?? false, false);
+        assert.deepEqual(
+          ofTurn.flatMap(({ writes }) => writes.map((write) => write.drafts[0]?.model)),
+          list.map((_, i) => `${turn}.${i}.0`),
+        );
+        for (const { writes } of ofTurn) {
+          assert.ok(writes.length > 0, 'an empty chunk was sent');
+          assert.ok(rowsOf({ writes: writes.slice(0, -1) }) < limits.chunkRowsMax);
+        }
+      }
+      // Answers may come in any order.
+      for (const call of calls.toReversed()) call.answer(call.writes.map(stored));
+      const lengths = (await Promise.all(promises)).map((appended) => tracesOf(appended).length);
+      assert.deepEqual(lengths, sizes.flat());
+      await admission.drain();
+    }),
+    { numRuns: 200 },
+  );
+});
+
+test('a request of an earlier key is told where its traces are, and makes room like any other', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const request = { keyHash: 'k', bodyHash: 'b', rejected: '[]' };
+  const replay = { kind: 'replayed', firstSeq: 7, count: 9, rejected: '[1]' } as const;
+  const first = admission.append('t', drafts(9), request);
+  await nextTurn();
+  assert.deepEqual(calls[0]?.writes[0]?.request, request);
+  await assert.rejects(
+    admission.append('t', drafts(2)),
+    (error) => codeOf(error) === 'queue_full',
+    'it takes its place while it waits',
+  );
+  calls[0]?.answer([replay]);
+  assert.deepEqual(await first, replay);
+  await admission.drain();
+  const next = admission.append('t', drafts(10), null);
+  await nextTurn();
+  assert.ok(calls[1] && !('request' in (calls[1].writes[0] ?? {})));
+  calls[1]?.answer(calls[1].writes.map(stored));
+  assert.equal(tracesOf(await next).length, 10);
+});
+
+test('in one chunk each caller gets its own outcome: stored, replayed or failed', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const settled = Promise.allSettled(
+    ['a', 'b', 'c'].map((name) => admission.append('t', [draft(name)])),
+  );
+  await nextTurn();
+  const [a, , c] = calls[0]?.writes ?? [];
+  assert.ok(a && c && calls.length === 1);
+  calls[0]?.answer([
+    { kind: 'failed', code: 'idempotency_key_reused', reason: 'another body' },
+    { kind: 'replayed', firstSeq: 1, count: 1, rejected: null },
+    stored(c),
+  ]);
+  const [refused, replayed, recorded] = await settled;
+  assert.equal(refused?.status === 'rejected' && codeOf(refused.reason), 'idempotency_key_reused');
+  assert.equal(replayed?.status === 'fulfilled' && replayed.value.kind, 'replayed');
+  assert.equal(recorded?.status === 'fulfilled' && tracesOf(recorded.value)[0]?.model, 'c');
+});
+
+test('a refused write fails exactly its caller', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const settled = Promise.allSettled(
+    ['a', 'bad', 'c'].map((model) => admission.append('t', [draft(model)])),
+  );
+  await nextTurn();
+  calls[0]?.answer(
+    calls[0].writes.map((write) =>
+      write.drafts[0]?.model === 'bad'
+        ? { kind: 'failed', code: 'disk_full', reason: 'full' }
+        : stored(write),
+    ),
+  );
+  const results = await settled;
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  );
+  assert.equal(codeOf((results[1] as PromiseRejectedResult).reason), 'disk_full');
+});
+
+test('a store that breaks fails its callers and nobody after them', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const lost = admission.append('t', [draft('a')]);
+  await nextTurn();
+  calls[0]?.break(new Error('gone'));
+  await assert.rejects(lost, (error) => codeOf(error) === 'internal');
+  const next = admission.append('t', [draft('b')]);
+  await nextTurn();
+  calls[1]?.answer(calls[1].writes.map(stored));
+  assert.equal(tracesOf(await next).length, 1);
+});
+
+test('past its share of the rows a team is refused at once, other teams are not, and it is accepted again when there is room', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const waiting = Array.from({ length: teamRowsMax }, () => admission.append('t', [draft('a')]));
+  await assert.rejects(
+    admission.append('t', [draft('b')]),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  // The backlog of one team leaves room for others.
+  waiting.push(admission.append('other', [draft('a'), draft('b')]));
+  await nextTurn();
+  for (const call of calls) call.answer(call.writes.map(stored));
+  await Promise.all(waiting);
+  const next = admission.append('t', [draft('c')]);
+  await nextTurn();
+  calls.at(-1)?.answer([stored(calls.at(-1)?.writes[0] ?? assert.fail())]);
+  assert.equal(tracesOf(await next).length, 1);
+});
+
+test('past the bound of bytes a write is refused at once', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const waiting = admission.append('t', [draft('a', 'x'.repeat(90_000))]);
+  await assert.rejects(
+    admission.append('t', [draft('b', 'x'.repeat(20_000))]),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  // Nothing of the refused one is counted.
+  await assert.rejects(
+    admission.append('other', [draft('b', 'x'.repeat(20_000))]),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  await nextTurn();
+  calls[0]?.answer(calls[0].writes.map(stored));
+  await waiting;
+});
+
+test('drain resolves when nothing waits any more, and not before', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  await admission.drain();
+  const waiting = admission.append('t', [draft('a')]);
+  let isDrained = false;
+  const drained = admission.drain().then(() => (isDrained = true));
+  await nextTurn();
+  await nextTurn();
+  assert.equal(isDrained, false);
+  calls[0]?.answer(calls[0].writes.map(stored));
+  await Promise.all([waiting, drained]);
+  assert.equal(isDrained, true);
+});
