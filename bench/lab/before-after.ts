@@ -8,13 +8,14 @@ import { median, medianRatio, perSecond } from './statistics.ts';
 import { postRequests, writingConnections as connections } from './writers.ts';
 
 /** Rounds are short and many, so that a noisy machine is as noisy for both. */
-const roundsFactor = 3;
+const pairs = 30;
+const roundSeconds = 2;
 
 /** The service of this checkout beside that of another one, in turns in the same run, each on a database of its own. */
 export async function compareIngest(lab: Lab, checkout: string): Promise<Finding[]> {
   const before = await openSide(lab, 'before', checkout);
   const now = await openSide(lab, 'now', null);
-  const measured = await inTurns(lab.plan.rounds * roundsFactor, {
+  const measured = await inTurns(pairs, {
     before: () => before.measure(),
     now: () => now.measure(),
   });
@@ -44,7 +45,7 @@ export async function compareIngest(lab: Lab, checkout: string): Promise<Finding
 }
 
 async function openSide(lab: Lab, name: string, checkout: string | null) {
-  const { seconds, warmUpSeconds } = lab.plan;
+  const { warmUpSeconds } = lab.plan;
   const database = await lab.emptyDatabase(`ingest-${name}`, checkout);
   const requests = postRequests(lab, `ingest-${name}`, [database.key], smallPayloads);
   const service = await startService(database.url, checkout);
@@ -52,8 +53,11 @@ async function openSide(lab: Lab, name: string, checkout: string | null) {
   return {
     async measure() {
       const startS = cpuSeconds(service.pid);
-      const load = await fire(service.url, requests, { connections, seconds });
-      const cpuUs = ((cpuSeconds(service.pid) - startS) * 1e6) / (load.perSecond * seconds);
+      const load = await fire(service.url, requests, {
+        connections,
+        seconds: roundSeconds,
+      });
+      const cpuUs = ((cpuSeconds(service.pid) - startS) * 1e6) / (load.perSecond * roundSeconds);
       return { perSecond: load.perSecond, cpuUs };
     },
     stop: () => service.stop(),

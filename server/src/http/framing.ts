@@ -11,15 +11,15 @@ export function refuseAmbiguousFraming({
   rawHeaders,
 }: IncomingMessage): void {
   refuseRepeatedHeaders(rawHeaders);
-  if (headers.host === undefined && httpVersion === '1.1') refuse(exactlyOne('host'));
+  if (headers.host === undefined && httpVersion === '1.1') refuse(exactlyOne('Host'));
   const transferEncoding = headers['transfer-encoding'];
   if (transferEncoding === undefined) return;
   if (httpVersion === '1.0') refuse('HTTP/1.0 has no Transfer-Encoding.');
   refuseOtherCodings(transferEncoding);
 }
 
-/** Headers that a request may have only once, by lower-case name. */
-const singleHeaders: ReadonlyMap<string, string> = new Map(
+/** Headers that a request may have only once, by lower-case name, each with a bit of its own. */
+const singleHeaders: ReadonlyMap<string, { shown: string; bit: number }> = new Map(
   [
     'Host',
     'Authorization',
@@ -27,22 +27,23 @@ const singleHeaders: ReadonlyMap<string, string> = new Map(
     'Content-Length',
     'Content-Encoding',
     'Idempotency-Key',
-  ].map((name) => [name.toLowerCase(), name]),
+  ].map((shown, i) => [shown.toLowerCase(), { shown, bit: 1 << i }]),
 );
 
 /** Node keeps the first of some repeated headers and joins others, so this reads the raw list, which has names at even indexes. */
 function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
-  const seen: string[] = [];
+  let seen = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
-    const name = rawHeaders[i]?.toLowerCase() ?? '';
-    if (!singleHeaders.has(name)) continue;
-    if (seen.includes(name)) refuse(exactlyOne(name));
-    seen.push(name);
+    const name = rawHeaders[i] ?? '';
+    const single = singleHeaders.get(name) ?? singleHeaders.get(name.toLowerCase());
+    if (!single) continue;
+    if ((seen & single.bit) !== 0) refuse(exactlyOne(single.shown));
+    seen |= single.bit;
   }
 }
 
 function exactlyOne(name: string): string {
-  return `There must be exactly one header "${singleHeaders.get(name)}".`;
+  return `There must be exactly one header "${name}".`;
 }
 
 /** Node's parser accepts any codings before a final `chunked` and does not decode them. */

@@ -2,8 +2,11 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import type { Socket } from 'node:net';
 import { limits } from '../limits.ts';
 
-/** Requests that arrived on a connection while an earlier one is still being answered. */
+/** One connection. */
 interface Turns {
+  /** The reply to its last request that was started. */
+  current: ServerResponse | null;
+  /** Requests that arrived before it was sent. */
   waiting: [IncomingMessage, ServerResponse][];
   /** The connection ends, and nothing that still arrives on it is carried out. */
   isClosing: boolean;
@@ -12,29 +15,42 @@ interface Turns {
 /**
  * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests makes hundreds of
  * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait is disconnected: Node.js has no way to
- * stop reading requests out of a packet that has arrived, so what it makes of them must at least be gone soon.
+ * stop reading requests out of a packet that has arrived, so what it makes of them must at least be gone soon. A client that waits for
+ * each reply costs next to nothing here: no listener, and one entry for its connection.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const bySocket = new WeakMap<Socket, Turns>();
   let waitingInAll = 0;
 
+  function turnsOf(socket: Socket): Turns {
+    let turns = bySocket.get(socket);
+    if (!turns) {
+      turns = { current: null, waiting: [], isClosing: false };
+      bySocket.set(socket, turns);
+    }
+    return turns;
+  }
+
   function start(request: IncomingMessage, response: ServerResponse, turns: Turns): void {
-    response.on('close', () => next(request.socket, turns));
+    turns.current = response;
     handle(request, response);
   }
 
+  function wait(request: IncomingMessage, response: ServerResponse, turns: Turns): void {
+    turns.waiting.push([request, response]);
+    waitingInAll += 1;
+    if (turns.waiting.length === 1) turns.current?.once('close', () => next(request.socket, turns));
+  }
+
   function next(socket: Socket, turns: Turns): void {
-    // The peer has gone, or the last reply said `Connection: close`: nothing behind it may be carried out.
-    if (socket.destroyed || socket.writableEnded) {
+    if (hasEnded(socket)) {
       end(turns);
       return;
     }
     const first = turns.waiting.shift();
-    if (!first) {
-      bySocket.delete(socket);
-      return;
-    }
+    if (!first) return;
     waitingInAll -= 1;
+    if (turns.waiting.length > 0) first[1].once('close', () => next(socket, turns));
     start(...first, turns);
   }
 
@@ -45,30 +61,28 @@ export function inTurns(handle: RequestListener): RequestListener {
   }
 
   return (request, response) => {
-    const turns = bySocket.get(request.socket);
-    if (!turns) {
-      const own: Turns = { waiting: [], isClosing: false };
-      bySocket.set(request.socket, own);
-      start(request, response, own);
-      return;
-    }
-    if (turns.isClosing) {
-      // Else Node.js would end each of them with an error of its own when the connection closes.
+    const turns = turnsOf(request.socket);
+    const { current, waiting } = turns;
+    if (turns.isClosing || hasEnded(request.socket)) {
+      // Otherwise Node.js would end each of them with an error of its own when the connection closes.
       request.destroyed = true;
-      return;
-    }
-    const { waiting } = turns;
-    if (
+    } else if ((current === null || current.closed) && waiting.length === 0) {
+      start(request, response, turns);
+    } else if (
       waiting.length < limits.pipelinedRequestsMax &&
       (waiting.length === 0 || waitingInAll < limits.pipelinedRequestsInAllMax)
     ) {
-      waiting.push([request, response]);
-      waitingInAll += 1;
-      return;
+      wait(request, response, turns);
+    } else {
+      end(turns);
+      disconnect(request.socket);
     }
-    end(turns);
-    disconnect(request.socket);
   };
+}
+
+/** The peer has gone, or the last reply said `Connection: close`: nothing behind it may be carried out. */
+function hasEnded(socket: Socket): boolean {
+  return socket.destroyed || socket.writableEnded;
 }
 
 /** Node.js then makes an error for each request that it has read, and their stack traces would take most of the time. */
