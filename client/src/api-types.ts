@@ -1,6 +1,6 @@
 // Written by `npm run client-types` from docs/openapi.json; edits are lost.
 
-/** Fields that are not listed here have no effect; null is the same as left out. */
+/** Fields that are not listed here are ignored; null is the same as left out. */
 export interface TraceInput {
   /** Model name. */
   model: string;
@@ -16,7 +16,7 @@ export interface TraceInput {
   latency_ms?: number | null | undefined;
   /** Cost in US dollars. Sums are exact to 12 decimals. */
   cost_usd?: number | null | undefined;
-  /** Left out: `error` where `error_message` is not empty, else `success`. */
+  /** If left out: `error` if `error_message` is not empty, otherwise `success`. */
   status?: 'success' | 'error' | null | undefined;
   /** Error details if the call failed. */
   error_message?: string | null | undefined;
@@ -57,7 +57,7 @@ export interface Trace {
   damaged?: ('input' | 'output' | 'error_message')[] | undefined;
 }
 
-/** A stored trace; `input`, `output` and `error_message` are left out on request. */
+/** A stored trace. On request these fields are left out: input, output, error_message. */
 export interface ListedTrace {
   id: string;
   team_id: string;
@@ -115,11 +115,11 @@ export interface BatchReply {
 
 export interface Overview {
   total_calls: number;
-  /** Mean over the traces that carry `latency_ms`, rounded half up; 0 where none does. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
   avg_latency_ms: number;
   /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Percentage with two decimals; 0 where there are no calls. */
+  /** Percentage with two decimals; 0 without calls. */
   success_rate: number;
   error_count: number;
 }
@@ -127,22 +127,22 @@ export interface Overview {
 export interface ModelRecord {
   model: string;
   call_count: number;
-  /** Mean over the traces that carry `latency_ms`, rounded half up; 0 where none does. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
   avg_latency_ms: number;
   /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Percentage with two decimals; 0 where there are no calls. */
+  /** Percentage with two decimals; 0 without calls. */
   success_rate: number;
 }
 
 export interface FeatureRecord {
   feature_name: string;
   call_count: number;
-  /** Mean over the traces that carry `latency_ms`, rounded half up; 0 where none does. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
   avg_latency_ms: number;
   /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Percentage with two decimals; 0 where there are no calls. */
+  /** Percentage with two decimals; 0 without calls. */
   success_rate: number;
 }
 
@@ -152,7 +152,7 @@ export interface DailyRecord {
   call_count: number;
   /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Mean over the traces that carry `latency_ms`, rounded half up; 0 where none does. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
   avg_latency_ms: number;
   error_count: number;
 }

@@ -1,6 +1,6 @@
 import { readDatabase, settingFlags } from '../config.ts';
 import { OperatorError } from '../errors.ts';
-import type { BackupReport } from '../store/sqlite/backup.ts';
+import type { BackupReport } from '../tools/backup-sqlite.ts';
 import { jsonFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { openProgress } from './progress.ts';
@@ -34,7 +34,7 @@ export const backup: Command = {
 };
 
 async function backupWithProgress(path: string, file: string): Promise<BackupReport> {
-  const { backupSqlite } = await import('../store/sqlite/backup.ts');
+  const { backupSqlite } = await import('../tools/backup-sqlite.ts');
   const copying = openProgress('bytes');
   const checking = openProgress('traces checked');
   try {

@@ -1,8 +1,8 @@
 import { parseDatabaseFlag } from '../config.ts';
 import { openClock } from '../core/clock.ts';
 import { OperatorError } from '../errors.ts';
-import { copyStore, refuseLateComers } from '../store/copy-store.ts';
-import type { CopyReport } from '../store/copy-store.ts';
+import { copyStore, refuseLateComers } from '../tools/copy-store.ts';
+import type { CopyReport } from '../tools/copy-store.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Database } from '../store/open-store.ts';
 import { realDatabasePath } from '../store/sqlite/database-path.ts';

@@ -1,4 +1,16 @@
-import type { TraceDraft } from '../core/trace-fields.ts';
+import type { TraceDraft, TraceInput } from '../core/trace-fields.ts';
+
+/** A first trace to send. It holds no quote, so that it can be pasted into a shell. */
+export const exampleTrace: TraceInput = {
+  model: 'gpt-4o',
+  input: 'Hello!',
+  output: 'Hi, how can I help?',
+  prompt_tokens: 9,
+  completion_tokens: 7,
+  latency_ms: 840,
+  cost_usd: 0.0015,
+  feature_name: 'chat',
+};
 
 /** Made-up AI calls that look like a product's: a few models, a few features, long tails, some errors. */
 interface DemoModel {
@@ -80,17 +92,16 @@ function demoDraft(random: () => number): TraceDraft {
   const model = pick(models, random);
   const feature = pick(features, random);
   const failed = random() < errorShare;
-  const promptTokens = longTail(feature.tokensIn, random);
-  const completionTokens = failed ? 0 : longTail(feature.tokensOut, random);
-  const usd =
-    (promptTokens * model.usdPerMillionIn + completionTokens * model.usdPerMillionOut) / 1e6;
+  const tokensIn = longTail(feature.tokensIn, random);
+  const tokensOut = failed ? 0 : longTail(feature.tokensOut, random);
+  const usd = (tokensIn * model.usdPerMillionIn + tokensOut * model.usdPerMillionOut) / 1e6;
   return {
     model: model.name,
     input: oneOf(questions, random),
     output: failed ? null : answer(random),
-    prompt_tokens: promptTokens,
-    completion_tokens: completionTokens,
-    latency_ms: Math.round(180 + longTail(120, random) + completionTokens * model.msPerToken),
+    prompt_tokens: tokensIn,
+    completion_tokens: tokensOut,
+    latency_ms: Math.round(180 + longTail(120, random) + tokensOut * model.msPerToken),
     cost_usd: Number(usd.toFixed(8)),
     status: failed ? 'error' : 'success',
     error_message: failed ? oneOf(errors, random) : null,

@@ -1,7 +1,7 @@
 import { Failure, reasonOf } from '../errors.ts';
 import type { Auditor } from '../store/audit.ts';
 import type { TeamSummary } from '../store/teams-and-keys.ts';
-import { verifyTeam } from '../store/verify.ts';
+import { verifyTeam } from '../tools/verify.ts';
 import { openProgress } from './progress.ts';
 
 /** What does not add up in a store, as sentences; empty where everything does. */

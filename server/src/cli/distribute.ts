@@ -20,7 +20,7 @@ export const distribute: Command = {
         'Only a PostgreSQL database with the extension "citus" can be distributed: --database postgres://…',
       );
     }
-    const { distributePostgres } = await import('../store/postgres/distribute.ts');
+    const { distributePostgres } = await import('../tools/distribute-postgres.ts');
     const { nodes, shards, tables } = await distributePostgres(database.url, (name) =>
       call.note(`Distributing ${name} …`),
     );

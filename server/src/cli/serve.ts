@@ -3,6 +3,7 @@ import { allSettings, envOnlyHelp, readConfig, settingFlags } from '../config.ts
 import { limits } from '../limits.ts';
 import type { FirstAccess, Service } from '../main.ts';
 import type { Command } from './command.ts';
+import { exampleTrace } from './demo-data.ts';
 import { codeLifeInWords, signInLink } from './sign-in-link.ts';
 
 export const serve: Command = {
@@ -64,7 +65,7 @@ Open the dashboard, signed in (the link ${codeLifeInWords}; tracetally sign-in p
 Record your first AI call:
 
   curl -sS ${url}/traces -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
-    -d '{"model":"gpt-4o","input":"Hello!","output":"Hi, how can I help?","prompt_tokens":9,"completion_tokens":7,"latency_ms":840,"cost_usd":0.0015,"feature_name":"chat"}'
+    -d '${JSON.stringify(exampleTrace)}'
 
 and see what it adds up to, there or here:
 

@@ -13,17 +13,17 @@ export interface CostParts {
 const picosPerMicro = 1_000_000;
 
 /** Splits a cost of 0 to a million dollars. Both parts are far below 2^53, so plain numbers hold them exactly. */
-export function splitCost(costUsd: number): CostParts {
-  return splitShort(costUsd) ?? splitDigits(costUsd);
+export function splitCost(dollars: number): CostParts {
+  return splitShort(dollars) ?? splitDigits(dollars);
 }
 
 /**
  * The usual case without any text. No two decimals of up to 15 digits read as the same double, so a count of pico-dollars that
  * short which reads back to the cost is the decimal that the client wrote.
  */
-function splitShort(costUsd: number): CostParts | null {
-  const picos = Math.round(costUsd * picosPerDollar);
-  if (picos >= fifteenDigits || picos / picosPerDollar !== costUsd) return null;
+function splitShort(dollars: number): CostParts | null {
+  const picos = Math.round(dollars * picosPerDollar);
+  if (picos >= fifteenDigits || picos / picosPerDollar !== dollars) return null;
   const micros = Math.floor(picos / picosPerMicro);
   return { micros, picos: picos - micros * picosPerMicro };
 }
@@ -31,8 +31,8 @@ function splitShort(costUsd: number): CostParts | null {
 const picosPerDollar = 1e12;
 const fifteenDigits = 1e15;
 
-function splitDigits(costUsd: number): CostParts {
-  const { whole, fraction } = decimalDigits(costUsd);
+function splitDigits(dollars: number): CostParts {
+  const { whole, fraction } = decimalDigits(dollars);
   const padded = fraction.padEnd(13, '0');
   let micros = Number(whole) * 1_000_000 + Number(padded.slice(0, 6));
   let picos = Number(padded.slice(6, 12)) + (padded.charCodeAt(12) >= digitFive ? 1 : 0);

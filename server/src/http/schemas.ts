@@ -52,7 +52,7 @@ const dollars = Type.Unsafe({
     'Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum.',
 });
 const latency = Type.Integer({
-  description: 'Mean over the traces that have `latency_ms`, rounded half up; 0 if none has.',
+  description: 'Mean over the traces that have a latency, rounded half up; 0 if none has.',
 });
 const rate = Type.Number({
   minimum: 0,

@@ -97,6 +97,6 @@ export const ListedTraceSchema = Type.Object(
   {
     $id: 'ListedTrace',
     additionalProperties: false,
-    description: 'A stored trace; `input`, `output` and `error_message` are left out on request.',
+    description: `A stored trace. On request these fields are left out: ${payloadNames.join(', ')}.`,
   },
 );

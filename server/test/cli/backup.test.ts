@@ -17,7 +17,7 @@ import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { readLedger, setStage, startLoad, withTool } from '../crash/crash-lab.ts';
 import { hashOfFile, mountTmpfs } from '../process/helpers.ts';
 import { runCli, spawnCli } from '../support/cli.ts';

@@ -220,7 +220,7 @@ describe(
         await assertNoCopy(
           source,
           target,
-          /^The target has another team "team" already\. Copy into/,
+          /^The target already has another team named "team"\. Copy into/,
         );
         assert.equal(await contentsOf(target), contents);
       });

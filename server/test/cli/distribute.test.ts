@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import pg from 'pg';
 import { OperatorError } from '../../src/errors.ts';
-import { distributePostgres } from '../../src/store/postgres/distribute.ts';
+import { distributePostgres } from '../../src/tools/distribute-postgres.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { tablesByTeam, tablesOnEveryNode } from '../../src/store/postgres/tables.ts';
 import { runCli } from '../support/cli.ts';

@@ -4,7 +4,7 @@ import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { flipBytes } from '../support/store-place.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 

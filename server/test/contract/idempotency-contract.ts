@@ -7,7 +7,7 @@ import { Failure } from '../../src/errors.ts';
 import { limits } from '../../src/limits.ts';
 import type { IdempotentRequest, TraceWrite, WriteOutcome } from '../../src/store/trace-writer.ts';
 import type { Store } from '../../src/store/store.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';

@@ -10,7 +10,7 @@ import { payloadNames } from '../../src/core/trace-fields.ts';
 import type { PageRequest } from '../../src/store/trace-reader.ts';
 import type { Store, StoreOptions } from '../../src/store/store.ts';
 import type { TraceWrite, WriteOutcome } from '../../src/store/trace-writer.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';

@@ -12,7 +12,7 @@ import type { IdempotentRequest } from '../../src/store/trace-writer.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { Team } from '../../src/store/teams-and-keys.ts';
 import { emptyCounter } from '../../src/store/sequencer.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';
@@ -96,7 +96,7 @@ export function describeTransferContract(
       const other = { ...team, id: '00000000-0000-7000-8000-000000000000' };
       await assert.rejects(to.takeTeam(other), (error) => {
         assert.ok(error instanceof OperatorError);
-        assert.ok(error.message.includes(`another team "${team.name}"`), error.message);
+        assert.ok(error.message.includes(`another team named "${team.name}"`), error.message);
         return true;
       });
       assert.equal(await to.findTeam(other.id), null);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { manualClock, startTestService, us } from '../support/service.ts';
 
 const noon = us('2026-11-04T12:00:00Z');

@@ -8,7 +8,7 @@ import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { inParallel } from '../cli/helpers.ts';
 import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { mountTmpfs } from '../process/helpers.ts';
 import { spawnServer } from '../support/cli.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';

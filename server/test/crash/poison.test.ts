@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { startTestService } from '../support/service.ts';
 
 test('a row that the store refuses fails its own caller alone, though it shares a commit with others', async () => {

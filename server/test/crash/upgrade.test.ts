@@ -3,7 +3,7 @@ import { copyFileSync, globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { readMigrations } from '../../src/store/sqlite/migrate.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 
 const fixtures = new URL('fixtures/', import.meta.url);

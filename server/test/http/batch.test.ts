@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FieldError } from '../../src/errors.ts';
 import { limits } from '../../src/limits.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
 import * as http from './helpers.ts';

@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { payloadNames } from '../../src/core/trace-fields.ts';
 import type { PayloadName } from '../../src/core/trace-fields.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { invalidItem, moment, onceKey, sentTrace } from '../model/arbitraries.ts';
 import type { InvalidItem } from '../model/arbitraries.ts';
 import { IdempotencyModel } from '../model/idempotency-model.ts';

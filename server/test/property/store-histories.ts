@@ -7,7 +7,7 @@ import type { Trace } from '../../src/core/trace.ts';
 import type { Replay, WriteOutcome } from '../../src/store/trace-writer.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dayJson, groupJson, overviewJson } from '../../src/http/analytics-json.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { moment, onceKey, sentTrace } from '../model/arbitraries.ts';
 import { IdempotencyModel } from '../model/idempotency-model.ts';
 import { TeamModel } from '../model/team-model.ts';

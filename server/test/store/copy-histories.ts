@@ -5,7 +5,7 @@ import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import type { Store } from '../../src/store/store.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { moment, onceKey, sentTrace } from '../model/arbitraries.ts';
 import type { Sent } from '../model/team-model.ts';
 import { groupsOf } from '../support/service.ts';

@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 

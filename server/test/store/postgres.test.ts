@@ -9,7 +9,7 @@ import { unfitBecause } from '../../src/store/postgres/check-server.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TraceWrite } from '../../src/store/trace-writer.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { runCli } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';

@@ -8,7 +8,7 @@ import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { startWriter } from '../../src/store/sqlite/writer-client.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TraceWrite } from '../../src/store/trace-writer.ts';
-import { verifyTeam } from '../../src/store/verify.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
 import { groupsOf, startTestService, temporaryFolder } from '../support/service.ts';
 
 const system = { kind: 'system' } as const;

@@ -16,6 +16,7 @@ const rooms = [
   'log',
   'core',
   'store',
+  'tools',
   'ingest',
   'http',
   'config',
@@ -74,4 +75,39 @@ export function missingLimits(
   return Object.entries(limits)
     .map(([name, value]) => `| \`${name}\` | ${value.toLocaleString('en-US')} |`)
     .filter((row) => !document.includes(row));
+}
+
+/** Groups of files that import each other, types included: each as the paths of one cycle. */
+export function importCycles(files: readonly SourceFile[]): string[] {
+  const targets = new Map(
+    files.map(({ path, text }) => [
+      path,
+      importsOf(text).map((specifier) => new URL(specifier, `file:///${path}`).pathname.slice(1)),
+    ]),
+  );
+  const done = new Set<string>();
+  const cycles: string[] = [];
+  const visit = (path: string, trail: readonly string[]): void => {
+    const at = trail.indexOf(path);
+    if (at !== -1) cycles.push([...trail.slice(at), path].join(' > '));
+    if (at !== -1 || done.has(path)) return;
+    for (const target of targets.get(path) ?? []) visit(target, [...trail, path]);
+    done.add(path);
+  };
+  for (const path of targets.keys()) visit(path, []);
+  return cycles;
+}
+
+/** Names, as they are or in camel case, that more than `filesMax` files mention. */
+export function scatteredNames(
+  names: readonly string[],
+  files: readonly SourceFile[],
+  filesMax: number,
+): string[] {
+  return names.flatMap((name) => {
+    const camelCase = name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+    const mention = new RegExp(`\\b(${name}|${camelCase})\\b`);
+    const found = files.filter(({ text }) => mention.test(text)).map(({ path }) => path);
+    return found.length > filesMax ? [`${name}: ${found.join(', ')}`] : [];
+  });
 }

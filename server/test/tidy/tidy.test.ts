@@ -2,11 +2,14 @@ import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { errorTable } from '../../src/errors.ts';
+import { fieldNames } from '../../src/core/trace-fields.ts';
 import { limits } from '../../src/limits.ts';
 import {
   environmentReaders,
+  importCycles,
   missingLimits,
   overgrown,
+  scatteredNames,
   undocumented,
   wrongImports,
 } from './rules.ts';
@@ -37,6 +40,26 @@ test('no room imports from a room to its right', () => {
   assert.equal(wrongImports(planted).length, planted.length);
   const allowed = [{ path: 'http/app.ts', text: "import { fail } from '../errors.ts';" }];
   assert.deepEqual(wrongImports(allowed), []);
+});
+
+test('no file imports itself through others, not even for types', () => {
+  assert.deepEqual(importCycles(files), []);
+  const planted = [
+    { path: 'a.ts', text: "import { b } from './b.ts';" },
+    { path: 'b.ts', text: "import type { C } from './c/c.ts';" },
+    { path: 'c/c.ts', text: "import type { A } from '../a.ts';" },
+    { path: 'd.ts', text: "import { b } from './b.ts';" },
+  ];
+  assert.deepEqual(importCycles(planted), ['a.ts > b.ts > c/c.ts > a.ts']);
+});
+
+test('a trace field is mentioned in at most three source files', () => {
+  // Words such as `model` and `status` mean other things, too.
+  const names = fieldNames.filter((name) => name.includes('_'));
+  assert.ok(names.length > 5);
+  assert.deepEqual(scatteredNames(names, files, 3), []);
+  const planted = ['a.ts', 'b.ts'].map((path) => ({ path, text: 'const { userIdentifier } = x;' }));
+  assert.equal(scatteredNames(names, [...files, ...planted], 3).length, 1);
 });
 
 test('the environment is read in config.ts alone', () => {

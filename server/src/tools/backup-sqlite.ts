@@ -2,14 +2,14 @@ import { closeSync, existsSync, fsyncSync, openSync, renameSync, rmSync, statSyn
 import { backup, DatabaseSync } from 'node:sqlite';
 import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { OperatorError, messageOf } from '../../errors.ts';
-import { limits } from '../../limits.ts';
-import { auditedTraces } from './auditor.ts';
-import { openReading } from './connection.ts';
-import { realDatabasePath, refuseSecondName } from './database-path.ts';
-import { openDamageList } from '../verify.ts';
-import { refuseForeignFile } from './migrate.ts';
-import { sessionTables } from './sign-in-codes.ts';
+import { OperatorError, messageOf } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { auditedTraces } from '../store/sqlite/auditor.ts';
+import { openReading } from '../store/sqlite/connection.ts';
+import { realDatabasePath, refuseSecondName } from '../store/sqlite/database-path.ts';
+import { openDamageList } from './verify.ts';
+import { refuseForeignFile } from '../store/sqlite/migrate.ts';
+import { sessionTables } from '../store/sqlite/sign-in-codes.ts';
 
 export interface BackupReport {
   file: string;

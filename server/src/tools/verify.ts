@@ -2,7 +2,7 @@ import { RollupBatch, measureNames, noMeasures, rollupName } from '../core/rollu
 import type { Measures, RollupDelta } from '../core/rollup.ts';
 import { uuidMs } from '../core/uuid.ts';
 import { limits } from '../limits.ts';
-import type { AuditedTrace, Auditor, TeamContents } from './audit.ts';
+import type { AuditedTrace, Auditor, TeamContents } from '../store/audit.ts';
 
 export interface TeamReport {
   traces: number;

@@ -1,13 +1,13 @@
 import pg from 'pg';
-import { OperatorError } from '../../errors.ts';
-import { limits } from '../../limits.ts';
-import { checkServer } from './check-server.ts';
-import { run } from './connection.ts';
-import { migrate, migrationLock } from './migrate.ts';
-import { explainOpening, addressOf } from './address.ts';
-import type { Address } from './address.ts';
-import { stateOf } from './postgres-failures.ts';
-import { tablesByTeam, tablesOnEveryNode, teamColumn } from './tables.ts';
+import { OperatorError } from '../errors.ts';
+import { limits } from '../limits.ts';
+import { checkServer } from '../store/postgres/check-server.ts';
+import { run } from '../store/postgres/connection.ts';
+import { migrate, migrationLock } from '../store/postgres/migrate.ts';
+import { explainOpening, addressOf } from '../store/postgres/address.ts';
+import type { Address } from '../store/postgres/address.ts';
+import { stateOf } from '../store/postgres/postgres-failures.ts';
+import { tablesByTeam, tablesOnEveryNode, teamColumn } from '../store/postgres/tables.ts';
 
 /** What became of a table, or what it was already. */
 export interface TableReport {

@@ -1,9 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { KeyDirectory, TeamDirectory, TeamSummary } from './teams-and-keys.ts';
-import type { TraceReader } from './trace-reader.ts';
-import type { PackedTrace, StoredRequest, Transfer } from './transfer.ts';
+import type { KeyDirectory, TeamDirectory, TeamSummary } from '../store/teams-and-keys.ts';
+import type { TraceReader } from '../store/trace-reader.ts';
+import type { PackedTrace, StoredRequest, Transfer } from '../store/transfer.ts';
 
 /** What a copy needs of a store. */
 export type Copyable = Transfer &

@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import fc from 'fast-check';
+import { limits } from '../../src/limits.ts';
+import {
+  damagedPayloads,
+  decodePayload,
+  encodePayload,
+  packPayloads,
+  packedBytes,
+  unpackPayloads,
+} from '../../src/store/payload.ts';
+
+const anyText = fc.oneof(
+  fc.string({ unit: 'grapheme', maxLength: 50 }),
+  fc.constantFrom('', '\u0000', 'a\u0000b', '\uFFFD', '😀'),
+  fc.string({ minLength: 1, maxLength: 20 }).map((piece) => piece.repeat(500)),
+);
+const payload = fc.option(anyText.map((value) => value.toWellFormed()));
+
+test('payloads come back as they were, whichever are null, short or long', () => {
+  fc.assert(
+    fc.property(payload, payload, payload, (input, output, error_message) => {
+      const texts = { input, output, error_message };
+      const packed = packPayloads(texts);
+      assert.ok(packedBytes(packed) >= 0);
+      assert.deepEqual(unpackPayloads(packed), texts);
+    }),
+  );
+});
+
+test('long text is compressed if that saves at least a tenth, and short text never is', () => {
+  const long = 'the same words again '.repeat(1000);
+  assert.ok(encodePayload(long).isZstd);
+  assert.ok(encodePayload(long).bytes.length < long.length / 10);
+  assert.equal(encodePayload('a'.repeat(limits.compressBytesMin - 1)).isZstd, false);
+  const noise = Array.from({ length: 4000 }, (_, i) =>
+    String.fromCharCode(33 + ((i * i * 7919) % 90)),
+  );
+  const stored = encodePayload(noise.sort(() => 0.5 - Math.random()).join(''));
+  assert.ok(!stored.isZstd || stored.bytes.length < 0.9 * 4000);
+});
+
+test('a compressed payload with a changed byte never reads as another text', () => {
+  const text = 'prompt '.repeat(400);
+  const { bytes } = encodePayload(text);
+  let noticed = 0;
+  for (let at = 0; at < bytes.length; at++) {
+    const changed = Uint8Array.from(bytes);
+    changed[at] = (changed[at] ?? 0) ^ 0x10;
+    const decoded = decodePayload({ bytes: changed, isZstd: true });
+    // A few bits of the frame's header mean nothing.
+    assert.ok(decoded === null || decoded === text, `byte ${at}`);
+    if (decoded === null) noticed += 1;
+  }
+  assert.ok(noticed >= bytes.length - 1, `${noticed} of ${bytes.length}`);
+});
+
+test('a damaged payload is named, is null, and leaves the others readable', () => {
+  const packed = packPayloads({ input: 'x '.repeat(2000), output: 'fine', error_message: null });
+  packed.input?.fill(0, 0, 4);
+  const copy = { ...packed, input: Uint8Array.from(packed.input ?? []) };
+  assert.deepEqual(damagedPayloads(copy), ['input']);
+  assert.deepEqual(unpackPayloads(packed), {
+    input: null,
+    output: 'fine',
+    error_message: null,
+    damaged: ['input'],
+  });
+});
+
+test('bytes that are not UTF-8 are damaged', () => {
+  assert.equal(decodePayload({ bytes: Uint8Array.of(0xff, 0xfe), isZstd: false }), null);
+});
