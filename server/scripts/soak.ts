@@ -21,7 +21,7 @@ if (values.help || !/^[1-9][0-9]{0,4}$/.test(values.rounds)) {
 const seed = values.seed ?? String(Math.floor(Math.random() * 2 ** 31));
 process.stdout.write(`rounds ${values.rounds}, seed ${seed}\n`);
 const server = fileURLToPath(new URL('../', import.meta.url));
-const files = globSync('test/crash/*.test.ts', { cwd: server });
+const files = globSync('test/{alone,guarantees}/*.test.ts', { cwd: server });
 const { status } = spawnSync(
   'env',
   [

@@ -11,7 +11,9 @@ import { readMigrations } from '../src/store/sqlite/migrate.ts';
 import { openSqliteStore } from '../src/store/sqlite/open-sqlite-store.ts';
 
 const version = readMigrations().length;
-const base = fileURLToPath(new URL(`../test/crash/fixtures/schema-${version}`, import.meta.url));
+const base = fileURLToPath(
+  new URL(`../test/guarantees/fixtures/schema-${version}`, import.meta.url),
+);
 const count = 200;
 const endUs = Date.UTC(2026, 10, 4, 12) * 1000;
 

@@ -5,7 +5,7 @@ import { limits } from '../../src/limits.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { withTool } from '../../test/crash/crash-lab.ts';
+import { withTool } from '../../test/guarantees/crash-lab.ts';
 
 /** Who plays, for the programs of the honest clients and of the attacker. */
 export interface Scene {

@@ -18,7 +18,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { readLedger, setStage, startLoad, withTool } from '../crash/crash-lab.ts';
+import { readLedger, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
 import { hashOfFile, mountTmpfs } from '../process/helpers.ts';
 import { runCli, spawnCli } from '../support/cli.ts';
 import { skipUnlessCi } from '../support/skip.ts';
@@ -156,7 +156,7 @@ test('a backup holds neither the session secret nor any sign-in code, and the da
 
 test('a database of a schema without sessions can be backed up as it is', async (t) => {
   const tool = toolInFolder(t);
-  copyFileSync(new URL('../crash/fixtures/schema-2.db', import.meta.url), tool.path);
+  copyFileSync(new URL('../guarantees/fixtures/schema-2.db', import.meta.url), tool.path);
   const file = join(dirname(tool.path), 'copy.db');
   assert.equal((await tool.json<BackupJson>('backup', file)).traces, 200);
   assert.equal((await idsIn(file)).flat().length, 200);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
-import { rounds } from '../crash/crash-lab.ts';
+import { rounds } from '../guarantees/crash-lab.ts';
 import { startTestService } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
 

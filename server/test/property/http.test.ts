@@ -80,8 +80,8 @@ const step = fc.oneof(
   },
 );
 
-/** PostgreSQL takes several times as long, and has its own run of random histories in `postgres.test.ts`. */
-const runsWanted = testStore === 'sqlite' ? 1000 : 100;
+/** The stores have longer runs of random histories of their own. */
+const runsWanted = testStore === 'sqlite' ? 250 : 60;
 const seen = { single: 0, batch: 0, none: 0, again: 0, reused: 0 };
 
 test(`the API answers as the plain model does, and verify is clean, for ${runsWanted.toLocaleString('en-US')} random conversations`, async (t) => {

@@ -4,7 +4,7 @@ import { Agent, request } from 'node:http';
 import { test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
-import { setStage } from './crash-lab.ts';
+import { setStage } from '../guarantees/crash-lab.ts';
 
 const mib = 1024 * 1024;
 const clients = 40;

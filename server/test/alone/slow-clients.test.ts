@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { setStage } from './crash-lab.ts';
+import { setStage } from '../guarantees/crash-lab.ts';
 
 const slowClients = 1000;
 const closedMsMax = 15_000;

@@ -7,8 +7,8 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../src/limits.ts';
 import type { ServerProcess } from '../support/cli.ts';
-import { balance, readLedger, setStage, startLoad } from './crash-lab.ts';
-import type { Stage } from './crash-lab.ts';
+import { balance, readLedger, setStage, startLoad } from '../guarantees/crash-lab.ts';
+import type { Stage } from '../guarantees/crash-lab.ts';
 
 test('while the writer is stalled memory stays bounded and callers get 503 with Retry-After; then it recovers', async (t) => {
   const { server, key, databasePath, strike } = await setStage();

@@ -4,8 +4,8 @@ import type { Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../src/limits.ts';
-import { send, setAttackStage } from './attack-stage.ts';
-import type { AttackStage } from './attack-stage.ts';
+import { send, setAttackStage } from '../security/attack-stage.ts';
+import type { AttackStage } from '../security/attack-stage.ts';
 
 const mib = 1024 * 1024;
 const attackMs = 2_000;

@@ -4,7 +4,7 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnServer } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
-import { balance, makeTeams, rounds, seededRandom, startLoad } from './crash-lab.ts';
+import { balance, makeTeams, rounds, seededRandom, startLoad } from '../guarantees/crash-lab.ts';
 
 const clients = 32;
 const teamCount = 4;
@@ -19,7 +19,7 @@ test('kill -9 under load loses no acknowledged trace, stores none twice, and the
   const teams = await makeTeams(databasePath, teamCount);
   const readyMs: number[] = [];
   let last = { acknowledged: 0, stored: 0 };
-  const count = rounds(25);
+  const count = rounds(12);
   for (let round = 1; round <= count; round++) {
     const startMs = performance.now();
     const server = await spawnServer(flags);

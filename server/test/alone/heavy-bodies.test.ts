@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { bearer, send } from '../http/helpers.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
-import { assertBooks, assertServes, totalOf, within } from './helpers.ts';
+import { assertBooks, assertServes, totalOf, within } from '../security/helpers.ts';
 
 const answerMsMax = 5_000;
 let service: TestService;

@@ -4,9 +4,15 @@ import { after, before, describe, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
 import { startTestService } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
-import { assertBooks, assertServes, exchange, exchangeAnswers, totalOf } from './helpers.ts';
-import { writeRequest } from './helpers.ts';
-import type { WireAnswer } from './helpers.ts';
+import {
+  assertBooks,
+  assertServes,
+  exchange,
+  exchangeAnswers,
+  totalOf,
+} from '../security/helpers.ts';
+import { writeRequest } from '../security/helpers.ts';
+import type { WireAnswer } from '../security/helpers.ts';
 
 let service: TestService;
 let team: KeyHolder;
