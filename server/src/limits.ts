@@ -72,6 +72,10 @@ export const limits = Object.freeze({
   // Traces that are added up in memory as plain numbers: 4,096 times the largest cost in micro-dollars is below 2^53.
   rollupBatchRowsMax: 4_096,
 
+  // A list can show the beginning of each payload. Of a stored one, so much is read: the first block of zstd and its header.
+  previewCharsMax: 1_000,
+  previewStoredBytes: 132_000,
+
   // Payloads shorter than this are stored as they are: compressing them costs more than it saves.
   compressBytesMin: 1024,
 

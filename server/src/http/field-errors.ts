@@ -60,6 +60,7 @@ function messageOf({
 const patternMessages: Readonly<Record<string, string>> = {
   '/page': 'must be a positive integer of at most 9 digits',
   '/limit': `must be a positive integer of at most 9 digits (over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used)`,
+  '/preview_chars': `must be a positive integer of at most ${limits.previewCharsMax}`,
   '/omit': `must be one or more of ${quoted(payloadNames)}, each at most once, separated by commas`,
 };
 
@@ -70,6 +71,7 @@ const repeatedMessages: Readonly<Record<string, string | undefined>> = {
   '/page': 'must be a positive integer',
   '/limit': 'must be a positive integer',
   '/omit': patternMessages['/omit'],
+  '/preview_chars': patternMessages['/preview_chars'],
 };
 
 /** `['integer', 'null']` reads "an integer or null". */

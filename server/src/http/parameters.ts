@@ -4,15 +4,19 @@ import { limits } from '../limits.ts';
 
 /** What requests carry beside their bodies: parameters of the query and the path, and headers. */
 const positiveInteger = '^[1-9][0-9]{0,8}$';
-/** From 1 to `groupRowsMax`, which is a power of ten. */
-const zeros = String(limits.groupRowsMax).length - 1;
-export const groupLimit = `^([1-9][0-9]{0,${zeros - 1}}|${limits.groupRowsMax})$`;
+export const groupLimit = upTo(limits.groupRowsMax);
+const previewChars = upTo(limits.previewCharsMax);
+
+/** A pattern of the integers from 1 to a power of ten. */
+function upTo(max: number): string {
+  return `^([1-9][0-9]{0,${String(max).length - 2}}|${max})$`;
+}
+
+const payloadList = payloadNames.map((name) => `\`${name}\``).join(', ');
 const payload = `(${payloadNames.join('|')})`;
 const omit = Type.String({
   pattern: `^(?!.*${payload}.*\\1)${payload}(,${payload})*$`,
-  description: `Payloads to leave out of the reply: one or more of ${payloadNames
-    .map((name) => `\`${name}\``)
-    .join(', ')}, each at most once, separated by commas.`,
+  description: `Payloads to leave out of the reply: one or more of ${payloadList}, each at most once, separated by commas.`,
   examples: [payloadNames.join(',')],
 });
 
@@ -38,6 +42,13 @@ export const PageQuery = Type.Object({
     }),
   ),
   omit: Type.Optional(omit),
+  preview_chars: Type.Optional(
+    Type.String({
+      pattern: previewChars,
+      openapi: { type: 'integer', minimum: 1, maximum: limits.previewCharsMax },
+      description: `Cuts ${payloadList} to that many characters, for lists that show how each begins.`,
+    }),
+  ),
 });
 
 /** Lists of names are whole unless a limit is given. */

@@ -39,13 +39,21 @@ export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPay
   return packed as PackedPayloads;
 }
 
-/** The payloads of a trace as text. A damaged one is listed and does not affect the others. Consumes the bytes. */
-export function unpackPayloads(packed: PackedPayloads): Pick<Trace, PayloadName | 'damaged'> {
+/**
+ * The payloads of a trace as text, or only their first characters. A damaged one is listed and does not affect the others. Consumes the
+ * bytes.
+ */
+export function unpackPayloads(
+  packed: PackedPayloads,
+  previewChars: number | null = null,
+): Pick<Trace, PayloadName | 'damaged'> {
   const unpacked: Record<string, string | null> = {};
   const damaged: PayloadName[] = [];
   for (const { name, bit } of payloads) {
     const bytes = packed[name];
-    unpacked[name] = bytes && decodePayload({ bytes, isZstd: (packed.zstdMask & bit) !== 0 });
+    const stored = bytes && { bytes, isZstd: (packed.zstdMask & bit) !== 0 };
+    unpacked[name] =
+      stored && (previewChars === null ? decodePayload(stored) : beginningOf(stored, previewChars));
     if (bytes !== null && unpacked[name] === null) damaged.push(name);
   }
   const texts = unpacked as Pick<Trace, PayloadName>;
@@ -89,6 +97,40 @@ export function decodePayload({ bytes, isZstd }: StoredPayload): string | null {
   if (isZstd && raw.length >= releaseBytesMin) release(raw);
   return text;
 }
+
+/** The first characters of a payload of which only the first `previewStoredBytes` may be there. Null if they are damaged. */
+export function beginningOf({ bytes, isZstd }: StoredPayload, charsMax: number): string | null {
+  try {
+    // Neither the frame nor the last character need be complete.
+    const finishFlush = constants.ZSTD_e_continue;
+    const raw = isZstd ? zstdDecompressSync(firstBlockOf(bytes), { finishFlush }) : bytes;
+    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+    const text = decoder.decode(raw.subarray(0, charsMax * utf8BytesPerChar), { stream: true });
+    const beginning = text.slice(0, charsMax);
+    return beginning.isWellFormed() ? beginning : beginning.slice(0, -1);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * The beginning of a zstd frame up to the end of its first block (RFC 8878, section 3.1.1), which holds at most 128 KiB of text: a few
+ * hundred bytes may be all of a text of many megabytes.
+ */
+function firstBlockOf(frame: Uint8Array): Uint8Array {
+  const descriptor = frame[4] ?? 0;
+  const isSingleSegment = (descriptor & 0x20) !== 0;
+  const windowBytes = isSingleSegment ? 0 : 1;
+  const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
+  const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] ?? 0;
+  const at = 5 + windowBytes + dictionaryBytes + sizeBytes;
+  const header = (frame[at] ?? 0) | ((frame[at + 1] ?? 0) << 8) | ((frame[at + 2] ?? 0) << 16);
+  const isRepeatedByte = ((header >> 1) & 3) === 1;
+  return frame.subarray(0, at + 3 + (isRepeatedByte ? 1 : header >> 3));
+}
+
+/** At most, of a UTF-16 code unit. */
+const utf8BytesPerChar = 3;
 
 function decompress(bytes: Uint8Array): Uint8Array | null {
   try {

@@ -7,6 +7,8 @@ export interface PageRequest {
   page: number;
   limit: number;
   omit: ReadonlySet<PayloadName>;
+  /** Payloads are cut to their first characters. */
+  previewChars?: number | null;
 }
 
 export interface TracePage {

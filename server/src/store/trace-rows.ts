@@ -46,8 +46,9 @@ function stampOf(row: Row) {
   };
 }
 
-export function traceFromRow(row: Row, teamId: string): Trace {
-  return { ...stampOf(row), teamId, ...narrowOf(row), ...unpackPayloads(payloadsOfRow(row)) };
+export function traceFromRow(row: Row, teamId: string, previewChars: number | null = null): Trace {
+  const payloads = unpackPayloads(payloadsOfRow(row), previewChars);
+  return { ...stampOf(row), teamId, ...narrowOf(row), ...payloads };
 }
 
 function numberedFromRow(row: Row): NumberedTrace {

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomInt } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import { dimensions } from '../../src/core/rollup.ts';
@@ -153,6 +154,31 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
         );
         assert.deepEqual([trace?.model, trace?.status], ['m', 'error']);
       }
+    });
+
+    test('a preview is the beginning of each payload, whatever its length, without half a character', async () => {
+      const teamId = await newTeam();
+      const long = 'many words '.repeat(100_000);
+      const noise = Array.from({ length: 300_000 }, () =>
+        String.fromCodePoint(0x4e00 + randomInt(20_000)),
+      );
+      const texts = ['', 'short', `1234567${'😀'.repeat(2000)}`, long, noise.join(''), null];
+      for (const input of texts) {
+        await append(teamId, { model: 'm', input, output: input, error_message: 'e' });
+        for (const previewChars of [1, 8, 1000]) {
+          const { first } = await store.page(teamId, {
+            page: 1,
+            limit: 1,
+            omit: nothing,
+            previewChars,
+          });
+          const [trace] = first;
+          const cut = input?.slice(0, previewChars).replace(/[\uD800-\uDBFF]$/, '') ?? null;
+          assert.deepEqual([trace?.input, trace?.output, trace?.error_message], [cut, cut, 'e']);
+        }
+      }
+      const [whole] = await pageOf(teamId, 2, 1);
+      assert.equal(whole?.input, noise.join(''));
     });
 
     test('a page of large traces comes in several chunks and loses none', async () => {

@@ -84,6 +84,20 @@ describe('a good page and limit are used and told', () => {
   }
 });
 
+test('preview_chars cuts the payloads of a list, and omit still leaves them out', async () => {
+  const { json } = await list('?limit=1&preview_chars=3&omit=output');
+  const [trace] = json.traces;
+  assert.deepEqual([trace.model, trace.input, trace.error_message], ['third', 'ask', 'fai']);
+  assert.ok(!('output' in trace));
+});
+
+for (const written of ['', '0', '-1', '1001', '1e2', 'all', '1&preview_chars=2']) {
+  test(`preview_chars must be an integer from 1 to 1,000, not "${written}"`, async () => {
+    const message = assertFieldError(await list(`?preview_chars=${written}`), 'preview_chars');
+    assert.equal(message, 'must be a positive integer of at most 1000');
+  });
+}
+
 test('a list shows a trace as it is shown alone', async () => {
   const { traces } = (await list('')).json;
   assert.equal(traces.length, 3);

@@ -37,9 +37,11 @@ export const getTraces: Route = (app, { reader, gate, replyBudget }) => {
         limits.pageRowsMax,
       );
       const omit = omittedPayloads(request.query.omit);
+      const { preview_chars: preview } = request.query;
+      const previewChars = preview === undefined ? null : Number(preview);
       const { total, first, rest } = await reader.page(
         teamId,
-        { page, limit, omit },
+        { page, limit, omit, previewChars },
         () => !isGone(reply),
       );
       const tail = `],"total":${total},"page":${page},"limit":${limit}}`;

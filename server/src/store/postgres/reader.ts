@@ -43,20 +43,20 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
     teamId: string,
     fromSeq: number,
     toSeq: number,
-    omit: PageRequest['omit'],
+    request: PageRequest,
     isWanted?: () => boolean,
   ): AsyncGenerator<Chunk> {
     let traces: Trace[] = [];
     let chars = 0;
     for (let seq = fromSeq; seq >= toSeq;) {
-      const rows = await ask(readDown(omit), [teamId, toSeq, seq], isWanted);
+      const rows = await ask(readDown(request), [teamId, toSeq, seq], isWanted);
       const lastSeq = Number(rows.at(-1)?.['seq'] ?? -1);
       // The sequence has no gaps, so the rows say themselves whether one is missing.
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
         throw tracesMissing(`up to ${seq}`);
       }
       for (const row of rows) {
-        const trace = traceFromRow(row, teamId);
+        const trace = traceFromRow(row, teamId, request.previewChars);
         traces.push(trace);
         chars += payloadChars(trace);
         seq -= 1;
@@ -73,7 +73,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
       // Traces are never changed, and the counter is read before them: what it counts is there.
       const [row] = await ask(ofOneTeam.readCounter, [teamId], isWanted);
       const { total, fromSeq, toSeq } = pageRange(counterFromRow(row), request);
-      const walk = walkDown(teamId, fromSeq, toSeq, request.omit, isWanted);
+      const walk = walkDown(teamId, fromSeq, toSeq, request, isWanted);
       const head = await walk.next();
       if (head.done) return { total, first: [], rest: null };
       const { traces: first, isLast } = head.value;

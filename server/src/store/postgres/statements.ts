@@ -4,6 +4,7 @@ import { limits } from '../../limits.ts';
 import { payloadNames } from '../../core/trace-fields.ts';
 import type { PayloadName } from '../../core/trace-fields.ts';
 import { shortColumns as narrowAndId, traceColumns as columnsOfTrace } from '../trace-rows.ts';
+import type { PageRequest } from '../trace-reader.ts';
 import { insertTraces } from './trace-columns.ts';
 
 /**
@@ -107,12 +108,9 @@ const reading = {
 
   readTopFeatures: `${readGroups(dimensions.feature)} limit $2`,
 
-  auditTraces: readInChunks(
-    'asc',
-    payloadNames,
-    limits.auditChunkBytes,
-    `seq > $2 order by seq limit ${limits.auditChunkRows}`,
-  ),
+  auditTraces: readInChunks('asc', payloadNames, limits.auditChunkBytes, {
+    which: `seq > $2 order by seq limit ${limits.auditChunkRows}`,
+  }),
 
   auditRollups: `
     select dimension, day, key, ${measureColumns} from rollups
@@ -129,20 +127,27 @@ function readGroups(dimension: Dimension): string {
 }
 
 /**
- * Rows between two sequences, as long as the payloads of those before a row fill no chunk. Their stored length is known without
+ * Rows between two sequence numbers, as long as the payloads of the rows before fill no chunk. Their stored length is known without
  * reading them, and what is omitted is not read at all.
  */
 function readInChunks(
   order: 'asc' | 'desc',
   payloads: readonly PayloadName[],
   bytesMax: number,
-  which = 'seq between $2 and $3',
+  { which = 'seq between $2 and $3', isCut = false } = {},
 ) {
-  const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`);
-  const columns = [shortColumns, ...payloads].join(', ');
+  const cut = limits.previewStoredBytes;
+  const lengths = payloads.map((name) =>
+    isCut
+      ? `coalesce(least(octet_length(${name}), ${cut}), 0)`
+      : `coalesce(octet_length(${name}), 0)`,
+  );
+  const read = payloads.map((name) =>
+    isCut ? `substring(${name} from 1 for ${cut}) as ${name}` : name,
+  );
   return `
-    select ${columns} from (
-      select ${columns}, sum(${lengths.join(' + ') || '0'}) over (
+    select ${[shortColumns, ...payloads].join(', ')} from (
+      select ${[shortColumns, ...read].join(', ')}, sum(${lengths.join(' + ') || '0'}) over (
         order by seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
       from traces where team_id = $1 and ${which}) as page
     where coalesce(bytes_before, 0) < ${bytesMax}
@@ -151,19 +156,26 @@ function readInChunks(
 
 export const ofOneTeam = { ...writing, ...reading };
 
-/** Newest first, by the payloads that are read: one statement for each combination, so that what is omitted is not read. */
+/** Newest first, by the payloads that are read, whole or cut: one statement for each combination. */
 export const readDownStatements: ReadonlyMap<string, string> = new Map(
-  combinationsOf(payloadNames).map((payloads) => [
-    payloads.join(),
-    readInChunks('desc', payloads, limits.pageChunkBytesMax),
-  ]),
+  combinationsOf(payloadNames).flatMap((payloads) =>
+    [false, true].map((isCut) => [
+      downName(payloads, isCut),
+      readInChunks('desc', payloads, limits.pageChunkBytesMax, { isCut }),
+    ]),
+  ),
 );
 
-/** The statement of one team that reads a page without these payloads. */
-export function readDown(omit: ReadonlySet<PayloadName>): string {
-  const payloads = payloadNames.filter((name) => !omit.has(name)).join();
-  const statement = readDownStatements.get(payloads);
-  if (statement === undefined) throw new Error(`no statement reads the payloads "${payloads}"`);
+function downName(payloads: readonly PayloadName[], isCut: boolean): string {
+  return `${payloads.join()}${isCut ? ' cut' : ''}`;
+}
+
+/** The statement of one team that reads such a page. */
+export function readDown({ omit, previewChars = null }: PageRequest): string {
+  const payloads = payloadNames.filter((name) => !omit.has(name));
+  const name = downName(payloads, previewChars !== null);
+  const statement = readDownStatements.get(name);
+  if (statement === undefined) throw new Error(`no statement reads the payloads "${name}"`);
   return statement;
 }
 

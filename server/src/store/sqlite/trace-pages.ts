@@ -34,12 +34,12 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
   const readDown = downStatements(db);
 
   /** Traces from `fromSeq` down to `toSeq`, or fewer if their payloads fill a chunk before that. */
-  function readChunk(team: TeamNumber, fromSeq: number, toSeq: number, omit: PageRequest['omit']) {
+  function readChunk(team: TeamNumber, fromSeq: number, toSeq: number, request: PageRequest) {
     const traces: Trace[] = [];
     let chars = 0;
     let seq = fromSeq + 1;
-    for (const row of readDown(omit).iterate(team.no, toSeq, team.no, fromSeq)) {
-      const trace = traceFromRow(row, team.id);
+    for (const row of readDown(request).iterate(team.no, toSeq, team.no, fromSeq)) {
+      const trace = traceFromRow(row, team.id, request.previewChars);
       traces.push(trace);
       seq = row['seq'] as number;
       chars += payloadChars(trace);
@@ -60,7 +60,7 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
         ...(row && { firstSeq: row['first_seq'] as number, lastSeq: row['last_seq'] as number }),
       };
       const { total, fromSeq, toSeq } = pageRange(counter, request);
-      const chunk = fromSeq < toSeq ? emptyPage : readChunk(team, fromSeq, toSeq, request.omit);
+      const chunk = fromSeq < toSeq ? emptyPage : readChunk(team, fromSeq, toSeq, request);
       return { total, team, first: chunk.traces, nextSeq: chunk.nextSeq, toSeq };
     } finally {
       if (db.isTransaction) end.run();
@@ -73,7 +73,7 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
       // Traces never change, so the later chunks need no transaction, and a slow reader holds nothing open.
       async function* rest() {
         for (let seq = nextSeq; seq >= toSeq;) {
-          const chunk = readChunk(team, seq, toSeq, request.omit);
+          const chunk = readChunk(team, seq, toSeq, request);
           seq = chunk.nextSeq;
           yield chunk.traces;
         }
@@ -96,11 +96,13 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
 /** Nothing before it and nothing after it. */
 const emptyPage = { traces: [], nextSeq: -1 };
 
-/** One statement for each set of omitted payloads: what is not asked for is not read from the disk. */
-function downStatements(db: DatabaseSync): (omit: PageRequest['omit']) => StatementSync {
+/** One statement for each set of payloads, whole or cut: what is not asked for is not read from the disk. */
+function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSync {
   const prepared = new Map<string, StatementSync>();
-  return (omit) => {
-    const payloads = payloadNames.filter((name) => !omit.has(name));
+  return ({ omit, previewChars = null }) => {
+    const payloads = payloadNames
+      .filter((name) => !omit.has(name))
+      .map((name) => (previewChars === null ? name : cutPayload(name)));
     const columns = [`${seqOfRowId} as seq`, shortColumns, ...payloads].join(', ');
     let statement = prepared.get(columns);
     if (!statement) {
@@ -110,4 +112,10 @@ function downStatements(db: DatabaseSync): (omit: PageRequest['omit']) => Statem
     }
     return statement;
   };
+}
+
+/** Not `substr` alone: of empty bytes it makes null. */
+function cutPayload(name: string): string {
+  const cut = limits.previewStoredBytes;
+  return `iif(length(${name}) > ${cut}, substr(${name}, 1, ${cut}), ${name}) as ${name}`;
 }
