@@ -106,12 +106,12 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
   ],
   'one call too many': [addOne('calls'), /rollup 0\/-1\/: calls is 61, the traces say 60$/m],
   'one error too many': [addOne('errors'), /rollup 0\/-1\/: errors is \d+, the traces/m],
-  'one ms of latency too many': [addOne('latency_sum'), /0\/-1\/: latencySum is \d+, the traces/m],
-  'one latency too many': [addOne('latency_count'), /: latencyCount is 61, the traces say 60$/m],
-  'one prompt token too many': [addOne('prompt_tokens'), /: promptTokens is \d+, the traces/m],
-  'one output token too many': [addOne('completion_tokens'), /: completionTokens is \d+, the/m],
-  'one micro-dollar too many': [addOne('cost_micros'), /: costMicros is \d+, the traces say/m],
-  'one pico-dollar too many': [addOne('cost_picos'), /: costPicos is \d+, the traces say/m],
+  'one ms of latency too many': [addOne('latency_sum'), /0\/-1\/: latency_sum is \d+, the traces/m],
+  'one latency too many': [addOne('latency_count'), /: latency_count is 61, the traces say 60$/m],
+  'one prompt token too many': [addOne('prompt_tokens'), /: prompt_tokens is \d+, the traces/m],
+  'one output token too many': [addOne('completion_tokens'), /: completion_tokens is \d+, the/m],
+  'one micro-dollar too many': [addOne('cost_micros'), /: cost_micros is \d+, the traces say/m],
+  'one pico-dollar too many': [addOne('cost_picos'), /: cost_picos is \d+, the traces say/m],
   'a row of sums deleted': [
     `delete from rollups where ${total}`,
     /^team alpha: rollup 0\/-1\/: missing$/m,
@@ -124,7 +124,7 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
   'a row of zeros without traces': [extraRow(1, 0), /^team alpha: rollup 1\/-1\/no-such-model: /m],
   'the cost of a trace changed': [
     `update traces set cost_usd = cost_usd + 0.000001 where ${middle}`,
-    /^team alpha: rollup 0\/-1\/: costMicros is \d+, the traces say \d+$/m,
+    /^team alpha: rollup 0\/-1\/: cost_micros is \d+, the traces say \d+$/m,
   ],
   'a trace moved to another day': [
     `update traces set created_at_us = created_at_us - 10 * 86400000000 where ${middle}`,

@@ -60,7 +60,7 @@ export async function live(
         teamId,
         drafts: bodies.map(draftTrace),
         ...(once !== null && {
-          once: { keyHash: once, bodyHash: `b${bodies.length}`, rejected: `at ${at}` },
+          request: { keyHash: once, bodyHash: `b${bodies.length}`, rejected: `at ${at}` },
         }),
       },
     ]);

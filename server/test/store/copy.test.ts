@@ -162,14 +162,14 @@ test('all requests of a busy day are known after a copy', async () => {
       names.map((keyHash) => ({
         teamId: team.id,
         drafts: [draftTrace({ model: 'm' })],
-        once: { keyHash, bodyHash: 'b', rejected: null },
+        request: { keyHash, bodyHash: 'b', rejected: null },
       })),
     );
     await copyStore(from, to, quietly);
     const retries = names.map((keyHash, i) => ({
       teamId: team.id,
       drafts: [draftTrace({ model: 'm' })],
-      once: { keyHash, bodyHash: 'b', rejected: `of retry ${i}` },
+      request: { keyHash, bodyHash: 'b', rejected: `of retry ${i}` },
     }));
     const outcomes = await to.append(retries);
     assert.deepEqual(

@@ -32,23 +32,17 @@ const sentColumns: readonly (readonly [name: string, type: string])[] = [
   ]),
 ];
 
-/**
- * Payloads are sent as one run of bytes in which each row knows its ranges: an array of bytes would be sent as text, twice as long. A
- * plain `select from unnest` would be planned on a coordinator; joined to the team's counter it runs on the team's shard.
- */
-export const insertTraces = (() => {
-  const plain = ['seq', 'id', 'created_at_us', ...narrow.map(({ column }) => column), 'zstd_mask'];
-  const payloads = payloadNames.map(
-    (name) => `substring($2::bytea from u.${name}_at for u.${name}_length)`,
-  );
-  return `
-    insert into traces (team_id, ${[...plain, ...payloadNames].join(', ')})
-    select c.team_id, ${[...plain.map((column) => `u.${column}`), ...payloads].join(', ')}
-    from team_counters c,
-      unnest(${sentColumns.map(([, type], i) => `$${i + 3}::${type}`).join(', ')})
-      as u(${sentColumns.map(([name]) => name).join(', ')})
-    where c.team_id = $1`;
-})();
+/** The parts of `insertTraces`: the bytes are its second parameter, the columns for `unnest` follow. */
+const plain = ['seq', 'id', 'created_at_us', ...narrow.map(({ column }) => column), 'zstd_mask'];
+export const tracesInsert = {
+  columns: [...plain, ...payloadNames].join(', '),
+  values: [
+    ...plain.map((column) => `u.${column}`),
+    ...payloadNames.map((name) => `substring($2::bytea from u.${name}_at for u.${name}_length)`),
+  ].join(', '),
+  arrays: sentColumns.map(([, type], i) => `$${i + 3}::${type}`).join(', '),
+  names: sentColumns.map(([name]) => name).join(', '),
+};
 
 /** The traces of one batch as columns, which is how `unnest` takes them. */
 export class TraceColumns {
