@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
-import { serverUrl } from './config.ts';
+import { defaultTeam, serverUrl } from './config.ts';
 import type { Config } from './config.ts';
 import { hashKey } from './core/api-key.ts';
 import { openClock } from './core/clock.ts';
@@ -24,8 +24,6 @@ import { openStore } from './store/open-store.ts';
 import type { Store } from './store/store.ts';
 import { version } from './version.ts';
 
-export const defaultTeam = 'default';
-
 const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
 export interface Service {
@@ -33,6 +31,8 @@ export interface Service {
   url: string;
   /** Just made for a store without teams; null for any other. It is told here once and nowhere else. */
   first: FirstAccess | null;
+  /** False if the dashboard has not been built. */
+  hasDashboard: boolean;
   logger: FastifyBaseLogger;
   /** With notice, /readyz fails for a moment while everything still works, so that load balancers can turn away. */
   stop(options: { notice: boolean }): Promise<void>;
@@ -69,6 +69,7 @@ export async function startService(
   let listening: Listening | null = null;
   try {
     const commits = openGroupCommit(store);
+    const page = readPage(dashboardFolder);
     app = await buildApp({
       store,
       commits,
@@ -79,7 +80,7 @@ export async function startService(
       version,
       envKey: await acceptEnvKey(store, config.envKey, clock),
       basePath: config.basePath,
-      page: readPage(dashboardFolder),
+      page,
       bodyBytesMax: config.bodyBytesMax,
       trustProxy: config.trustProxy,
       keyRequestsPerMinuteMax: config.keyRequestsPerMinuteMax,
@@ -97,6 +98,7 @@ export async function startService(
     return {
       url,
       first,
+      hasDashboard: page !== null,
       logger,
       async stop({ notice }) {
         isStopping = true;
