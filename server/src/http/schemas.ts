@@ -293,4 +293,9 @@ export const refusals = {
   unavailable: { 503: problem('The store does not answer.') },
 } as const;
 
-export const analyticsRefusals = { ...refusals.key, ...refusals.tooMany, ...refusals.unavailable };
+export const analyticsRefusals = {
+  ...refusals.key,
+  ...refusals.invalid,
+  ...refusals.tooMany,
+  ...refusals.unavailable,
+};

@@ -3,7 +3,7 @@ import { callerOf, requireKey } from '../auth.ts';
 import { rowsMaxOf, sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
 import { GroupQuery } from '../parameters.ts';
-import { analyticsRefusals, refusals, replies } from '../schemas.ts';
+import { analyticsRefusals, replies } from '../schemas.ts';
 
 /** `GET /analytics/by-feature`: one row a feature. */
 export const getByFeature: Route = (app, { store, gate, replyBudget }) => {
@@ -16,7 +16,7 @@ export const getByFeature: Route = (app, { store, gate, replyBudget }) => {
         summary: 'Cost and usage per feature',
         tags: ['analytics'],
         querystring: GroupQuery,
-        response: { 200: replies.byFeature, ...refusals.invalid, ...analyticsRefusals },
+        response: { 200: replies.byFeature, ...analyticsRefusals },
       },
     },
     async (request, reply) => {

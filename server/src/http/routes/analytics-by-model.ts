@@ -3,7 +3,7 @@ import { callerOf, requireKey } from '../auth.ts';
 import { rowsMaxOf, sendRecords } from '../send-records.ts';
 import type { Route } from '../route.ts';
 import { GroupQuery } from '../parameters.ts';
-import { analyticsRefusals, refusals, replies } from '../schemas.ts';
+import { analyticsRefusals, replies } from '../schemas.ts';
 
 /** `GET /analytics/by-model`: one row a model. */
 export const getByModel: Route = (app, { store, gate, replyBudget }) => {
@@ -16,7 +16,7 @@ export const getByModel: Route = (app, { store, gate, replyBudget }) => {
         summary: 'Cost and performance per model',
         tags: ['analytics'],
         querystring: GroupQuery,
-        response: { 200: replies.byModel, ...refusals.invalid, ...analyticsRefusals },
+        response: { 200: replies.byModel, ...analyticsRefusals },
       },
     },
     async (request, reply) => {

@@ -23,6 +23,7 @@ export const getTrace: Route = (app, { store, gate, replyBudget }) => {
           200: replies.trace,
           ...refusals.key,
           ...refusals.notFound,
+          ...refusals.invalid,
           ...refusals.damaged,
           ...refusals.tooMany,
           ...refusals.unavailable,
