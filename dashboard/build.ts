@@ -3,30 +3,48 @@ import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSyn
 import { join, relative, sep } from 'node:path';
 import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
-/** Builds the page into dashboard/dist. `--if-stale` does nothing where what is there was built from the same files. */
+/**
+ * Builds the page into dashboard/dist. `--if-stale`, before a start of the service, does nothing if what is there was built from the
+ * same files. If it cannot build, it says so in one sentence, and the service starts with the last build or without the page.
+ */
 
 const here = import.meta.dirname;
 const dist = join(here, 'dist');
 
-if (process.argv.includes('--if-stale') && readStamp() === stampOfInputs()) {
+if (!process.argv.includes('--if-stale')) {
+  await build();
+} else if (readStamp() === stampOfInputs()) {
   say('dashboard: up to date');
 } else {
-  await build();
+  // Vite leaves some of its promises to themselves when a build fails; the one that is awaited here fails with them.
+  process.on('unhandledRejection', () => {});
+  await build().catch((error: unknown) => process.stderr.write(`${explain(error)}\n`));
+}
+
+function explain(error: unknown): string {
+  const rest =
+    readStamp() === null
+      ? 'The service starts without it.'
+      : 'The service starts with the dashboard that was built before.';
+  if ((error as NodeJS.ErrnoException).code === 'ERR_MODULE_NOT_FOUND') {
+    return `dashboard: not built, because its build tools are not installed. ${rest} To build it, run "npm ci" without --omit=dev.`;
+  }
+  return `dashboard: the build failed. ${rest} To see the error, run: npm run build -w dashboard`;
 }
 
 async function build(): Promise<void> {
   const stamp = stampOfInputs();
   // Built beside and then moved, so that a failed build leaves the last good one, and a server never reads half a page.
-  const next = `${dist}.next-${process.pid}`;
+  const [next, last] = [`${dist}.next-${process.pid}`, `${dist}.last-${process.pid}`];
   try {
     await bundle(next);
     const gzipBytes = packAll(next);
     writeFileSync(join(next, 'stamp'), stamp);
-    rmSync(dist, { recursive: true, force: true });
+    if (existsSync(dist)) renameSync(dist, last);
     renameSync(next, dist);
     say(`dashboard: built, ${(gzipBytes / 1000).toFixed(1)} kB as gzip in all`);
   } finally {
-    rmSync(next, { recursive: true, force: true });
+    for (const folder of [next, last]) rmSync(folder, { recursive: true, force: true });
   }
 }
 

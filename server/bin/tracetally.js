@@ -4,7 +4,7 @@ const major = Number(process.versions.node.split('.')[0]);
 if (major < 26) {
   process.stderr.write(
     `TraceTally needs Node.js 26 or newer; this is ${process.version}.\n` +
-      'From a checkout, "npm start" and "npm run -s tracetally -- …" use the one that "npm ci" installs on Linux.\n',
+      'From a checkout, "npm start" and "npm run -s tracetally -- …" use the version that "npm ci" installs on Linux.\n',
   );
   process.exit(1);
 }

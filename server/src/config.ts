@@ -1,5 +1,5 @@
 import { isIP } from 'node:net';
-import { resolve } from 'node:path';
+import { delimiter, dirname, resolve } from 'node:path';
 import { isAcceptableEnvKey } from './core/api-key.ts';
 import { OperatorError } from './errors.ts';
 import { limits } from './limits.ts';
@@ -18,8 +18,11 @@ export interface Config {
   envKey: string | null;
 }
 
+/** The team of the first key and of TRACETALLY_API_KEY. */
+export const defaultTeam = 'default';
+
 interface Setting<T> {
-  /** Null where there is no flag: a key on a command line would show in the list of processes. */
+  /** Null if there is no flag: a key on a command line would show in the list of processes. */
   flag: string | null;
   env: string;
   fallback: string | null;
@@ -41,7 +44,7 @@ const settings = {
     'database',
     'TRACETALLY_DATABASE',
     'sqlite:./data/tracetally.db',
-    'where traces are kept',
+    'where traces are stored',
     {
       expected:
         'sqlite:PATH, such as sqlite:./data/tracetally.db, or postgres://USER@HOST:PORT/DATABASE',
@@ -52,9 +55,9 @@ const settings = {
     'base-path',
     'TRACETALLY_BASE_PATH',
     '',
-    'path in front of every endpoint, such as /v1',
+    'path prefix of every endpoint, such as /v1',
     {
-      expected: 'a path such as /v1, without a slash at its end',
+      expected: 'a path such as /v1, without a slash at the end',
       parse: (text) => (/^(\/[A-Za-z0-9._~-]+)*$/.test(text) ? text : null),
     },
   ),
@@ -72,7 +75,7 @@ const settings = {
     'body-limit',
     'TRACETALLY_BODY_LIMIT',
     String(limits.bodyBytesMax),
-    'largest request body, in bytes',
+    'largest trace as JSON, in bytes',
     {
       expected: `a number of bytes from 1024 to ${limits.queueBytesMax / 2}`,
       parse: (text) => wholeNumber(text, 1024, limits.queueBytesMax / 2),
@@ -82,7 +85,7 @@ const settings = {
     'trust-proxy',
     'TRACETALLY_TRUST_PROXY',
     null,
-    'proxies whose X-Forwarded-For is believed: addresses or networks, with commas',
+    'proxies whose X-Forwarded-* headers are trusted: addresses or networks, separated by commas',
     {
       expected: 'addresses or networks, such as 10.0.0.0/8,127.0.0.1',
       parse: (text) => (text.split(',').every(isNetwork) ? text : null),
@@ -92,7 +95,7 @@ const settings = {
     'rate-limit',
     'TRACETALLY_RATE_LIMIT',
     null,
-    'requests per minute per key; without it there is no limit',
+    'requests per minute per API key; no limit by default',
     {
       expected: 'a number from 1 to 1000000',
       parse: (text) => wholeNumber(text, 1, 1_000_000),
@@ -102,7 +105,7 @@ const settings = {
     null,
     'TRACETALLY_API_KEY',
     null,
-    'a key that the team "default" accepts as long as this is set',
+    `an API key of the team "${defaultTeam}", valid as long as this is set`,
     {
       expected: `${limits.envKeyCharsMin} to ${limits.envKeyCharsMax} visible ASCII characters without spaces`,
       parse: (text) => (isAcceptableEnvKey(text) ? text : null),
@@ -125,6 +128,15 @@ export function settingFlags(...names: SettingName[]) {
   );
 }
 
+/** What the documentation must say of each setting. */
+export function describeSettings(): {
+  flag: string | null;
+  env: string;
+  fallback: string | null;
+}[] {
+  return Object.values(settings).map(({ flag, env, fallback }) => ({ flag, env, fallback }));
+}
+
 export const allSettings = Object.keys(settings) as SettingName[];
 
 /** What only the environment can set, for the help text. */
@@ -133,12 +145,12 @@ export const envOnlyHelp = `${settings.envKey.env}  ${settings.envKey.help}: ${s
 type Flags = Readonly<Record<string, unknown>>;
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** For commands that need the store and nothing else: a wrong port is none of their business. */
+/** For commands that need only the store: a wrong port does not concern them. */
 export function readDatabase(flags: Flags, env: Env = process.env): Database {
   return openSettings(flags, env).need(settings.database);
 }
 
-/** A store that a flag of its own names. */
+/** A store that is named by another flag than --database. */
 export function parseDatabaseFlag(flag: string, text: string): Database {
   const { expected, parse } = settings.database;
   const database = parse(text);
@@ -146,15 +158,58 @@ export function parseDatabaseFlag(flag: string, text: string): Database {
   throw new OperatorError(`${flag} is not valid: expected ${expected}.`);
 }
 
+/** Settings that are not at their defaults, as they were given, so that a hint can repeat them. */
+export function repeatedSettings(
+  flags: Flags,
+  ...names: SettingName[]
+): { flag: string; text: string }[] {
+  return names.flatMap((name) => {
+    const { flag, fallback } = settings[name];
+    const text = openSettings(flags, process.env).given(settings[name]);
+    return flag === null || text === null || text === fallback ? [] : [{ flag, text }];
+  });
+}
+
+/** What npm tells the scripts that it runs. */
+export interface NpmStart {
+  packageFolder: string;
+  /** The folder of the shell in which npm was started. */
+  shellFolder: string;
+}
+
+/** How this process was started, as far as the environment tells. */
+export function readStart(env: Env = process.env): {
+  searchPath: readonly string[];
+  npm: NpmStart | null;
+} {
+  const manifest = env['npm_package_json'];
+  const shellFolder = env['INIT_CWD'];
+  return {
+    searchPath: (env['PATH'] ?? '').split(delimiter),
+    npm:
+      manifest === undefined || shellFolder === undefined
+        ? null
+        : { packageFolder: dirname(manifest), shellFolder },
+  };
+}
+
 /** Where a server with these settings is reached. */
 export function readServerUrl(flags: Flags, env: Env = process.env): string {
   const { need } = openSettings(flags, env);
   const [host, port] = [need(settings.host), need(settings.port)];
-  if (port === 0) throw new OperatorError('A server on port 0 picks one itself: give --url.');
+  if (port === 0)
+    throw new OperatorError(
+      'With port 0 the server picks a free port, so its address is not known. Give it with --url.',
+    );
   return serverUrl({ host, port, basePath: need(settings.basePath) });
 }
 
-/** An address that a person can open: a server that listens everywhere is reached at the loopback. */
+/** Where a server without any settings is reached. */
+export function defaultServerUrl(): string {
+  return readServerUrl({}, {});
+}
+
+/** An address that a person can open: a server that listens on all addresses is reached at the loopback. */
 export function serverUrl({ host, port, basePath }: Pick<Config, 'host' | 'port' | 'basePath'>) {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}${basePath}`;
@@ -176,20 +231,26 @@ export function readConfig(flags: Flags, env: Env = process.env): Config {
 }
 
 function openSettings(flags: Flags, env: Env) {
+  function flagText({ flag }: Setting<unknown>): string | undefined {
+    return flag === null ? undefined : (flags[flag] as string | undefined);
+  }
+  /** By flag or environment, before the default. */
+  function given(from: Setting<unknown>): string | null {
+    return flagText(from) ?? env[from.env] ?? null;
+  }
   function read<T>(from: Setting<T>): T | null {
-    const flagText = from.flag === null ? undefined : flags[from.flag];
-    const text = (flagText as string | undefined) ?? env[from.env] ?? from.fallback;
+    const text = given(from) ?? from.fallback;
     if (text === null) return null;
     const value = from.parse(text);
     if (value !== null) return value;
-    const name = flagText === undefined ? from.env : `--${from.flag}`;
+    const name = flagText(from) === undefined ? from.env : `--${from.flag}`;
     // The value itself is not repeated: it may be a key.
     throw new OperatorError(`${name} is not valid: expected ${from.expected}.`);
   }
   function need<T>(from: Setting<T>): T {
     return read(from) as T;
   }
-  return { read, need };
+  return { given, read, need };
 }
 
 function setting<T>(

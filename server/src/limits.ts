@@ -1,5 +1,5 @@
 /**
- * Every bound of the system, named with its unit. `docs/operations.md` lists the same names;
+ * Every bound of the system, named with its unit. `docs/limits.md` lists the same names;
  * a test compares the two.
  */
 export const limits = Object.freeze({
@@ -9,6 +9,8 @@ export const limits = Object.freeze({
   batchTracesMax: 1_000,
   headerBytesMax: 16 * 1024,
   labelCharsMax: 255,
+  // Errors of one query that a reply lists.
+  queryErrorsMax: 20,
   countMax: 2 ** 31 - 1,
   costUsdMax: 1_000_000,
 
@@ -89,6 +91,9 @@ export const limits = Object.freeze({
 
   // Written beside the database after a failed write, to learn whether there is room; far more than one write of SQLite's.
   roomProbeBytes: 64 * 1024,
+
+  // How long `demo` waits for a server to answer before it prints how to start one.
+  serverProbeMsMax: 2_000,
 
   // Time.
   clockAheadUsMax: 5_000_000,

@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
-import { serverUrl } from './config.ts';
+import { defaultTeam, serverUrl } from './config.ts';
 import type { Config } from './config.ts';
 import { hashKey } from './core/api-key.ts';
 import { openClock } from './core/clock.ts';
@@ -25,8 +25,6 @@ import { makeKey } from './store/teams-and-keys.ts';
 import type { KeyDirectory, TeamDirectory } from './store/teams-and-keys.ts';
 import { version } from './version.ts';
 
-export const defaultTeam = 'default';
-
 const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
 export interface Service {
@@ -34,6 +32,8 @@ export interface Service {
   url: string;
   /** Just made for a store without teams; null for any other. It is told here once and nowhere else. */
   first: FirstAccess | null;
+  /** False if the dashboard has not been built. */
+  hasDashboard: boolean;
   logger: FastifyBaseLogger;
   /** With notice, /readyz fails for a moment while everything still works, so that load balancers can turn away. */
   stop(options: { notice: boolean }): Promise<void>;
@@ -70,6 +70,7 @@ export async function startService(
   let listening: Listening | null = null;
   try {
     const writes = new Admission(store);
+    const page = readPage(dashboardFolder);
     app = await buildApp({
       reader: store,
       keys: store,
@@ -83,7 +84,7 @@ export async function startService(
       version,
       envKey: await acceptEnvKey(store, config.envKey, clock),
       basePath: config.basePath,
-      page: readPage(dashboardFolder),
+      page,
       bodyBytesMax: config.bodyBytesMax,
       trustProxy: config.trustProxy,
       keyRequestsPerMinuteMax: config.keyRequestsPerMinuteMax,
@@ -101,6 +102,7 @@ export async function startService(
     return {
       url,
       first,
+      hasDashboard: page !== null,
       logger,
       async stop({ notice }) {
         isStopping = true;

@@ -7,20 +7,19 @@ import { openProgress } from './progress.ts';
 
 export const backup: Command = {
   name: 'backup',
-  summary: 'Copy the database file while a server runs on it',
+  summary: 'Back up the SQLite database while a server runs on it',
   words: ['FILE'],
   flags: { ...jsonFlag, ...settingFlags('database') },
   more:
-    'The copy is of one moment, is checked, and has its name only when it is whole and on disk. Traces that are damaged in the\n' +
-    'database are so in the copy as well; they are named, and the exit code is 1. To go back to it: stop the server,\n' +
-    'put the copy in the place of the database, remove the files beside it that end in -wal and -shm, start.\n' +
-    '\n' +
-    '  tracetally backup /backups/tracetally-$(date +%F).db',
+    'The backup is a consistent snapshot. It is checked, and FILE appears only when it is complete and on disk. Traces that are damaged in\n' +
+    'the database are damaged in the backup too; they are listed, and the exit code is 1. To restore: stop the server, replace the database\n' +
+    'with the backup, remove the files next to it that end in -wal and -shm, and start the server.',
+  examples: ['backup /backups/tracetally-$(date +%F).db'],
   async run(call) {
     const database = readDatabase(call.flags);
     if (database.kind !== 'sqlite') {
       throw new OperatorError(
-        'PostgreSQL has backups of its own: pg_dump, or a base backup with an archive of the log. See docs/operations.md.',
+        'Only SQLite databases can be backed up with this command. For PostgreSQL use pg_dump or pg_basebackup; see docs/operations.md.',
       );
     }
     const startMs = performance.now();
@@ -54,5 +53,7 @@ async function backupWithProgress(path: string, file: string): Promise<BackupRep
 function words({ file, bytes, traces, damaged }: BackupReport, seconds: number): string {
   const done = `Backed up ${traces} traces to ${file}, ${bytes} bytes, in ${seconds} s.`;
   if (damaged.length === 0) return done;
-  return [...damaged, `${done} The traces above are damaged in the database as well.`].join('\n');
+  return [...damaged, `${done} The traces listed above are damaged, in the database too.`].join(
+    '\n',
+  );
 }

@@ -3,11 +3,13 @@ export interface Command {
   /** As typed, such as `keys create`. */
   name: string;
   summary: string;
-  /** Names of the words that come without a flag, such as `KEY_ID`. */
+  /** Names of the arguments that come without a flag, such as `KEY_ID`. */
   words: readonly string[];
   flags: Readonly<Record<string, Flag>>;
-  /** More for `--help`, such as examples. */
+  /** More for `--help`. */
   more?: string;
+  /** For `--help`: what to type after the name of the program. */
+  examples?: readonly string[];
   run(call: Call): Promise<number>;
 }
 
@@ -23,6 +25,8 @@ export interface Call {
   print(text: string): void;
   /** What only a person wants to know: standard error. */
   note(text: string): void;
+  /** A command line that can be pasted: this program with these words, on the same database. */
+  line(...words: string[]): string;
 }
 
 export const jsonFlag = { json: { type: 'boolean', help: 'print JSON' } } as const;

@@ -14,29 +14,32 @@ import { openProgress } from './progress.ts';
 
 export const copy: Command = {
   name: 'copy',
-  summary: 'Copy everything from one store to another',
+  summary: 'Copy all data from one database to another',
   words: [],
   flags: {
-    from: { type: 'string', help: 'the source, sqlite:PATH or postgres://…' },
-    to: { type: 'string', help: 'the target; made where there is none' },
+    from: { type: 'string', help: 'source database, sqlite:PATH or postgres://… (required)' },
+    to: {
+      type: 'string',
+      help: 'target database; an SQLite file is created if there is none (required)',
+    },
     follow: {
       type: 'boolean',
-      help: 'copy while servers write to the source, until they have stopped',
+      help: 'copy while servers write to the source; ends after they have stopped',
     },
     ...jsonFlag,
   },
   more:
-    'Teams, keys, traces and known Idempotency-Keys are copied, with ids, times and order as they are. The source is only read\n' +
-    '(one of an older version is brought up to date first, as a start would). No server may run on the target meanwhile.\n' +
-    'An interrupted copy goes on where it ended when it is run again. At the end everything in the target is recounted, as by\n' +
-    'tracetally verify. A source that is being written is refused, unless with --follow: it copies on, says when it has caught\n' +
-    'up, and ends when the servers of the source were stopped.\n' +
+    'Copies teams, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is only read, except that a\n' +
+    'source of an older version is migrated first, as "serve" would do. No server may run on the target during the copy. If a copy is\n' +
+    'interrupted, run it again: it continues where it stopped. At the end the target is verified, as "verify" does.\n' +
     '\n' +
-    '  tracetally copy --from sqlite:./data/tracetally.db --to postgres://tally@db.example/tally',
+    'If a server writes to the source, the copy is refused unless you give --follow. It then copies while the server writes, tells you\n' +
+    'when it has caught up, and ends after you have stopped the servers of the source.',
+  examples: ['copy --from sqlite:./data/tracetally.db --to postgres://tally@db.example/tally'],
   async run(call) {
     const [from, to] = [databaseFlag(call, 'from'), databaseFlag(call, 'to')];
     if (nameOf(from) === nameOf(to)) {
-      throw new OperatorError('--from and --to are the same store.');
+      throw new OperatorError('--from and --to are the same database.');
     }
     const clock = { kind: 'system' } as const;
     const source = await openStore(from, { clock, role: 'tool', mustExist: true });
@@ -65,7 +68,7 @@ async function copyAndCheck(
     ...(await unlikeSums(source, target, report)),
     ...(await differencesOf(target, report.teams)),
   ];
-  // The recount takes a while, and a server may have come back meanwhile.
+  // The check takes a while, and a server may have been started again in the meantime.
   await refuseLateComers(source, report.teams, clock());
   const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
   call.print(reportOf(call.flags['json'] === true, report, differences, seconds));
@@ -86,9 +89,7 @@ async function copyWithProgress(
       onProgress: (done, total) => progress.show(done, total),
       onCaughtUp(writers) {
         progress.end();
-        call.note(
-          `Caught up. Stop the writers (${writers}) when you are ready: the copy then ends.`,
-        );
+        call.note(`Caught up. Stop the servers of the source (${writers}) to finish the copy.`);
       },
     });
   } finally {
@@ -96,7 +97,7 @@ async function copyWithProgress(
   }
 }
 
-/** Both stores must say the same of each team; the recount of the target then says that it is right. */
+/** Both stores must have the same sums for each team; the check of the target then shows that they are correct. */
 async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): Promise<string[]> {
   const found: string[] = [];
   for (const { id, name } of teams) {
@@ -104,7 +105,7 @@ async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): 
     const isAlike = Object.entries(ours).every(
       ([column, sum]) => theirs[column as keyof typeof theirs] === sum,
     );
-    if (!isAlike) found.push(`team ${name}: the sums are not those of the source`);
+    if (!isAlike) found.push(`team ${name}: the sums differ from those of the source`);
   }
   return found;
 }
@@ -124,7 +125,7 @@ function reportOf(
     `Copied ${copied} traces in ${seconds} s. The target has ${teams.length} teams, ${keys} keys and all ` +
     `${traces} traces of the source`;
   return ok
-    ? `${done}, and everything adds up.`
+    ? `${done}, and everything is correct.`
     : [...differences, `${done}, but there are ${differences.length} differences.`].join('\n');
 }
 
@@ -135,6 +136,9 @@ function nameOf(database: Database): string {
 
 function databaseFlag(call: Call, name: 'from' | 'to') {
   const text = textFlag(call, name);
-  if (text === null) throw new OperatorError(`--${name} is missing: which store?`);
+  if (text === null)
+    throw new OperatorError(
+      `--${name} is missing. Give a database, such as sqlite:./data/tracetally.db or postgres://…`,
+    );
   return parseDatabaseFlag(`--${name}`, text);
 }

@@ -6,7 +6,9 @@ import type { Store } from '../store/store.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { demoDrafts, demoTimes } from './demo-data.ts';
+import { demoHint, demoLink } from './demo-link.ts';
 import { openProgress } from './progress.ts';
+import { addressFlags, serverAddress } from './server-address.ts';
 import { checkTeamName, withNewStore } from './with-store.ts';
 
 const batchRows = 1000;
@@ -14,23 +16,27 @@ const batchesInFlight = 3;
 
 export const demo: Command = {
   name: 'demo',
-  summary: 'Fill a team with made-up traces to look at',
+  summary: 'Fill a team with sample traces',
   words: [],
   flags: {
-    count: { type: 'string', help: 'how many traces, 10000 by default' },
-    team: { type: 'string', help: 'name of the team, "demo" by default; made where there is none' },
-    days: { type: 'string', help: 'spread over the last days, 30 by default' },
-    seed: { type: 'string', help: 'a number; the same seed makes the same traces' },
+    count: { type: 'string', help: 'number of traces, default 10000' },
+    team: { type: 'string', help: 'name of the team, default "demo"; created if there is none' },
+    days: { type: 'string', help: 'spread the traces over this many days up to now, default 30' },
+    seed: { type: 'string', help: 'a number, default 1; the same seed gives the same traces' },
     ...jsonFlag,
     ...settingFlags('database'),
+    ...addressFlags,
   },
   more:
-    'It may run beside the server. Time in a team never runs backwards: where the team has traces already,\n' +
-    'the new ones are spread from the last of them to now.',
+    'It may run while a server runs on the same database. If that server answers at its address (--url, or --host, --port\n' +
+    'and --base-path), a one-time link to its dashboard is printed. The times of the traces of a team always increase: if the team already has traces, the new ones are spread\n' +
+    'from the newest of them to now.',
   run(call) {
     const count = numberFlag(call, 'count', 10_000, 100_000_000);
     const days = numberFlag(call, 'days', 30, 3650);
     const seed = numberFlag(call, 'seed', 1, 2 ** 31);
+    // Before anything is stored: it may not be valid.
+    serverAddress(call);
     const name = checkTeamName('--team', textFlag(call, 'team') ?? 'demo');
     return withNewStore(call, async (store, clock) => {
       const nowUs = clock();
@@ -39,19 +45,20 @@ export const demo: Command = {
       const startMs = performance.now();
       await fill(store, team.id, demoDrafts(count, seed), demoTimes(count, fromUs, nowUs), count);
       const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
-      const product = { team_id: team.id, team: team.name, traces: count, seconds };
+      const link = await demoLink(call, store, team, clock());
+      const product = { team_id: team.id, team: team.name, traces: count, seconds, link };
       call.print(
         call.flags['json']
           ? JSON.stringify(product)
           : `Stored ${count} traces for the team "${team.name}" in ${seconds} s.\n` +
-              `To read them, make a key: tracetally keys create --team "${team.name}"`,
+              demoHint(call, team, link),
       );
       return 0;
     });
   },
 };
 
-/** Through the same door as every trace, a few batches at a time. */
+/** Uses the same write path as every trace, a few batches at a time. */
 async function fill(
   store: Store,
   teamId: string,
@@ -70,7 +77,7 @@ async function fill(
         { teamId, drafts: take(drafts, rows), timesUs: take(times, rows) },
       ]);
       if (outcome?.kind !== 'stored') {
-        const reason = outcome?.kind === 'failed' ? outcome.reason : 'no answer';
+        const reason = outcome?.kind === 'failed' ? outcome.reason : 'no reply';
         throw new OperatorError(`The store refused the traces: ${reason}.`);
       }
       stored += rows;

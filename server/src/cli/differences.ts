@@ -4,7 +4,7 @@ import type { TeamSummary } from '../store/teams-and-keys.ts';
 import { verifyTeam } from '../tools/verify.ts';
 import { openProgress } from './progress.ts';
 
-/** What does not add up in a store, as sentences; empty where everything does. */
+/** Everything that is wrong in a store, as sentences; empty if all is correct. */
 export async function differencesOf(
   store: Auditor,
   teams: readonly TeamSummary[],
@@ -22,7 +22,7 @@ export async function differencesOf(
   return found;
 }
 
-/** What cannot be read is a finding too, not the end of the search. */
+/** Data that cannot be read is a finding too, and does not end the search. */
 async function findings(where: string, look: () => Promise<readonly string[]>): Promise<string[]> {
   try {
     return (await look()).map((finding) => `${where}: ${finding}`);

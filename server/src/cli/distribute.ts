@@ -6,18 +6,18 @@ import { formatTable } from './table.ts';
 
 export const distribute: Command = {
   name: 'distribute',
-  summary: 'Spread the tables over a Citus cluster',
+  summary: 'Distribute the tables over a Citus cluster',
   words: [],
   flags: { ...jsonFlag, ...settingFlags('database') },
   more:
-    'The database is the coordinator of a Citus cluster, empty or with a store in it. Everything of one team goes to one node; teams and\n' +
-    'keys go to all. Stop the servers first: what the tables hold is moved. It may be run again at any time and changes only what is not\n' +
-    'yet as it should be. docs/operations.md tells how a cluster is set up.',
+    'The database must be the coordinator of a Citus cluster, either empty or with TraceTally data in it. All data of a team goes to one\n' +
+    'node; teams and keys go to every node. Stop the servers first, because the data is moved. You can run it again at any time: it only\n' +
+    'changes what is not distributed yet. docs/operations.md describes how to set up a cluster.',
   async run(call) {
     const database = readDatabase(call.flags);
     if (database.kind !== 'postgres') {
       throw new OperatorError(
-        'Only a PostgreSQL database with the extension "citus" can be distributed: --database postgres://…',
+        'Only a PostgreSQL database with the extension "citus" can be distributed. Give it with --database postgres://…',
       );
     }
     const { distributePostgres } = await import('../tools/distribute-postgres.ts');
@@ -39,7 +39,7 @@ export const distribute: Command = {
       isNew ? 'now' : 'before',
     ]);
     call.print(formatTable(['TABLE', 'LAYOUT', 'SINCE'], rows));
-    call.print(`Every team has its place: ${shards} shards on ${nodes} nodes.`);
+    call.print(`All tables are distributed: ${shards} shards on ${nodes} nodes.`);
     return 0;
   },
 };

@@ -10,7 +10,7 @@ export function parseDuration(flag: string, text: string): number {
   const seconds = Number(match?.[1]) * (unitSeconds[match?.[2] ?? ''] ?? NaN);
   if (!(seconds <= longestSeconds)) {
     throw new OperatorError(
-      `${flag} must be a number with s, m, h or d behind it, such as 90d or 12h, and at most ${limits.keyLifeDaysMax}d.`,
+      `${flag} must be a number followed by s, m, h or d, such as 90d or 12h, and at most ${limits.keyLifeDaysMax}d.`,
     );
   }
   return seconds * 1_000_000;

@@ -1,30 +1,50 @@
 import type { Command } from './command.ts';
+import type { Program } from './program.ts';
 
-export function overviewHelp(commands: readonly Command[]): string {
-  const rows = commands.map(({ name, summary }) => [name, summary] as const);
+export function overviewHelp(commands: readonly Command[], { run }: Program): string {
   return [
-    'TraceTally records every AI call a team makes and tallies what it cost.',
+    'TraceTally records every AI call a team makes and reports cost, latency and errors.',
     '',
-    'Usage: tracetally COMMAND [FLAGS]',
+    `Usage: ${run} COMMAND [FLAGS]`,
     '',
-    ...columns(rows),
+    ...summaries(commands),
     '',
-    'tracetally COMMAND --help tells more. tracetally --version tells the version.',
+    `For help on a command, run: ${run} COMMAND --help`,
+    `For the version, run: ${run} --version`,
   ].join('\n');
 }
 
-export function commandHelp({ name, summary, words, flags, more }: Command): string {
+/** The commands that begin with the same word, such as `keys`. */
+export function groupHelp(word: string, commands: readonly Command[], { run }: Program): string {
+  return [
+    `Usage: ${run} ${word} COMMAND [FLAGS]`,
+    '',
+    ...summaries(commands),
+    '',
+    `For help on a command, run: ${run} ${word} COMMAND --help`,
+  ].join('\n');
+}
+
+export function commandHelp(
+  { name, summary, words, flags, more, examples = [] }: Command,
+  { run }: Program,
+): string {
   const rows = Object.entries(flags).map(
     ([flag, { type, help }]) => [`--${flag}${type === 'string' ? ' …' : ''}`, help] as const,
   );
   return [
     `${summary}.`,
     '',
-    `Usage: tracetally ${[name, ...words].join(' ')} [FLAGS]`,
+    `Usage: ${run} ${[name, ...words].join(' ')} [FLAGS]`,
     '',
-    ...columns([...rows, ['--help', 'this text']]),
+    ...columns([...rows, ['--help', 'show this text']]),
     ...(more === undefined ? [] : ['', more]),
+    ...(examples.length === 0 ? [] : ['', ...examples.map((example) => `  ${run} ${example}`)]),
   ].join('\n');
+}
+
+function summaries(commands: readonly Command[]): string[] {
+  return columns(commands.map(({ name, summary }) => [name, summary] as const));
 }
 
 function columns(rows: readonly (readonly [string, string])[]): string[] {

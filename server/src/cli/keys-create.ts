@@ -1,5 +1,5 @@
 import { settingFlags } from '../config.ts';
-import { scopes } from '../core/api-key.ts';
+import { allows, scopes } from '../core/api-key.ts';
 import type { Scope } from '../core/api-key.ts';
 import { OperatorError } from '../errors.ts';
 import { makeKey } from '../store/teams-and-keys.ts';
@@ -11,24 +11,25 @@ import { checkName, checkTeamName, withNewStore } from './with-store.ts';
 
 export const keysCreate: Command = {
   name: 'keys create',
-  summary: 'Create an API key, and its team where there is none',
+  summary: 'Create an API key, and its team if there is none',
   words: [],
   flags: {
     team: { type: 'string', help: 'name of the team (required)' },
-    name: { type: 'string', help: 'what the key is for, shown in lists' },
-    scope: { type: 'string', help: 'ingest (record only), read, or full; full by default' },
+    name: { type: 'string', help: 'a name for the key, shown in lists' },
+    scope: { type: 'string', help: 'ingest (record traces only), read, or full; default full' },
     expires: {
       type: 'string',
-      help: 'life of the key, such as 90d or 12h; without it the key does not expire',
+      help: 'lifetime of the key, such as 90d or 12h; it does not expire by default',
     },
     ...jsonFlag,
     ...settingFlags('database'),
   },
   more: 'The key is shown once. Only its hash is stored.',
+  examples: ['keys create --team search --scope ingest --name production --expires 90d'],
   run: (call) =>
     withNewStore(call, async (store, clock) => {
       const teamName = textFlag(call, 'team');
-      if (teamName === null) throw new OperatorError('--team is missing: whose key is it?');
+      if (teamName === null) throw new OperatorError('--team is missing. Give the name of a team.');
       const name = textFlag(call, 'name');
       const scope = parseScope(textFlag(call, 'scope') ?? 'full');
       const expires = textFlag(call, 'expires');
@@ -43,6 +44,11 @@ export const keysCreate: Command = {
       await store.createKey(team.id, record);
       if (created) call.note(`Created the team "${team.name}".`);
       printKey(call, key, record, team);
+      if (!call.flags['json'] && allows(scope, 'read')) {
+        call.note(
+          `To open the dashboard with it, run: ${call.line('sign-in', '--key-id', record.id)}`,
+        );
+      }
       return 0;
     }),
 };

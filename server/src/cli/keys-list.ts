@@ -8,7 +8,7 @@ import { teamNamed, withStore } from './with-store.ts';
 
 export const keysList: Command = {
   name: 'keys list',
-  summary: 'List API keys, never the keys themselves',
+  summary: 'List API keys by id and prefix',
   words: [],
   flags: {
     team: { type: 'string', help: 'only the keys of this team' },
@@ -18,7 +18,7 @@ export const keysList: Command = {
   run: (call) =>
     withStore(call, async (store, clock) => {
       const teamName = textFlag(call, 'team');
-      const team = teamName === null ? null : await teamNamed(store, teamName);
+      const team = teamName === null ? null : await teamNamed(call, store, teamName);
       const keys = (await store.keys(team?.id ?? null)).map((key) => shown(key, clock()));
       call.print(
         call.flags['json']

@@ -6,34 +6,39 @@ import { jsonFlag, textFlag } from './command.ts';
 import type { Command } from './command.ts';
 import { parseDuration } from './duration.ts';
 import { printKey } from './print-key.ts';
-import { withStore } from './with-store.ts';
+import { flagWords } from './shell-words.ts';
+import { keyWithId, withStore } from './with-store.ts';
 
 export const keysRotate: Command = {
   name: 'keys rotate',
-  summary: 'Replace an API key; the old one goes on for a while',
+  summary: 'Replace an API key; the old one stays valid for a while',
   words: ['KEY_ID'],
   flags: {
     overlap: {
       type: 'string',
-      help: 'how long the old key goes on, such as 24h (the default) or 0s',
+      help: 'how long the old key stays valid, such as 24h (the default) or 0s',
     },
     ...jsonFlag,
     ...settingFlags('database'),
   },
-  more: 'The new key has the team, name, scope and length of life of the old one.',
+  more: 'The new key has the same team, name, scope and lifetime as the old one. It is shown once; only its hash is stored.',
   run: (call) =>
     withStore(call, async (store, clock) => {
       const oldId = call.words[0] ?? '';
       const overlapUs = parseDuration('--overlap', textFlag(call, 'overlap') ?? '24h');
       const nowUs = clock();
-      const old = await store.findKey(oldId);
-      if (!old)
-        throw new OperatorError(`There is no key "${oldId}". tracetally keys list shows all.`);
+      const old = await keyWithId(call, store, oldId);
       if (old.revokedAtUs !== null) {
-        throw new OperatorError(`The key ${oldId} was revoked. Create a new one.`);
+        const create = call.line('keys', 'create', ...flagWords('team', old.teamName));
+        throw new OperatorError(
+          `The key ${oldId} was revoked. To create a new one, run: ${create}`,
+        );
       }
       if (old.replacedBy !== null) {
-        throw new OperatorError(`The key ${oldId} was rotated before. Rotate ${old.replacedBy}.`);
+        const rotate = call.line('keys', 'rotate', old.replacedBy);
+        throw new OperatorError(
+          `The key ${oldId} has already been rotated. To rotate its replacement, run: ${rotate}`,
+        );
       }
       const lifeUs = old.expiresAtUs === null ? null : old.expiresAtUs - old.createdAtUs;
       const { key, record } = makeKey({
@@ -45,10 +50,10 @@ export const keysRotate: Command = {
       const endsAtUs = Math.min(nowUs + overlapUs, old.expiresAtUs ?? Infinity);
       if (!(await store.rotateKey(oldId, record, endsAtUs))) {
         throw new OperatorError(
-          `The key ${oldId} was revoked or rotated just now. Nothing was changed.`,
+          `The key ${oldId} was revoked or rotated by another command just now. Nothing was changed.`,
         );
       }
-      call.note(`The old key ${oldId} ends at ${formatTimestamp(endsAtUs)}.`);
+      call.note(`The old key ${oldId} is valid until ${formatTimestamp(endsAtUs)}.`);
       printKey(call, key, record, { id: old.teamId, name: old.teamName });
       return 0;
     }),

@@ -19,7 +19,7 @@ export function printKey(
   }
   call.print(key);
   call.note(
-    `This is the key ${record.id} of the team "${team.name}", scope ${record.scope}, ` +
-      `${expires === null ? 'without expiry' : `until ${expires}`}. It is not shown again.`,
+    `API key ${record.id} of the team "${team.name}": scope ${record.scope}, ` +
+      `${expires === null ? 'does not expire' : `valid until ${expires}`}. It is not shown again.`,
   );
 }

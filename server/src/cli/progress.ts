@@ -1,4 +1,4 @@
-/** A bar on a terminal, nothing elsewhere: logs and pipes are no place for it. */
+/** A progress bar on a terminal. Nothing is shown if the output is a file or a pipe. */
 export interface Progress {
   show(done: number, total: number): void;
   end(): void;
@@ -14,14 +14,14 @@ export function openProgress(what: string, stream: NodeJS.WriteStream = process.
   return {
     show(done, total) {
       const nowMs = performance.now();
-      // What was there before does not count for the speed.
+      // Work that was done earlier does not count for the speed.
       start ??= { ms: nowMs, done };
       if (nowMs - drawnMs < redrawMs && done < total) return;
       drawnMs = nowMs;
       const share = total === 0 ? 1 : Math.min(1, done / total);
       const bar = '#'.repeat(Math.round(share * barChars)).padEnd(barChars, '.');
       const perSecond = Math.round(((done - start.done) * 1000) / Math.max(1, nowMs - start.ms));
-      stream.write(`\r[${bar}] ${done} of ${total} ${what}, ${perSecond} a second\x1b[K`);
+      stream.write(`\r[${bar}] ${done} of ${total} ${what}, ${perSecond} per second\x1b[K`);
     },
     end() {
       if (drawnMs > 0) stream.write('\n');

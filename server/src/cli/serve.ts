@@ -1,9 +1,17 @@
 import closeWithGrace from 'close-with-grace';
-import { allSettings, envOnlyHelp, readConfig, settingFlags } from '../config.ts';
+import {
+  allSettings,
+  defaultServerUrl,
+  defaultTeam,
+  envOnlyHelp,
+  readConfig,
+  settingFlags,
+} from '../config.ts';
 import { limits } from '../limits.ts';
-import type { FirstAccess, Service } from '../main.ts';
-import type { Command } from './command.ts';
+import type { Service } from '../main.ts';
+import type { Call, Command } from './command.ts';
 import { exampleTrace } from './demo-data.ts';
+import { flagWords } from './shell-words.ts';
 import { codeLifeInWords, signInLink } from './sign-in-link.ts';
 
 export const serve: Command = {
@@ -11,21 +19,21 @@ export const serve: Command = {
   summary: 'Run the service',
   words: [],
   flags: settingFlags(...allSettings),
-  more: `A flag wins over its environment variable. Only the environment sets:\n  ${envOnlyHelp}`,
-  async run({ flags }) {
-    const config = readConfig(flags);
-    // Here and not above: the other commands need none of the HTTP stack and start in a fifth of the time.
+  more: `A flag takes precedence over its environment variable. Only an environment variable can set:\n  ${envOnlyHelp}`,
+  async run(call) {
+    const config = readConfig(call.flags);
+    // Loaded only here: the other commands do not need the HTTP stack and start in a fifth of the time.
     const { startService } = await import('../main.ts');
     const service = await startService(config);
     const stopped = untilAskedToStop(service);
-    // Whoever reads this may send a signal at once, so it is heeded by now.
-    greet(service);
+    // After the signal handlers: a reader of the greeting may send a signal at once.
+    greet(call, service);
     await stopped;
     return 0;
   },
 };
 
-/** Resolves never: the process ends in close-with-grace, with 0 after a signal and 1 after an error. */
+/** Never resolves: the process ends in close-with-grace, with 0 after a signal and 1 after an error. */
 function untilAskedToStop({ logger, stop }: Service): Promise<void> {
   return new Promise(() => {
     closeWithGrace({ delay: limits.stopTimeoutMs }, async ({ signal, err }) => {
@@ -36,39 +44,55 @@ function untilAskedToStop({ logger, stop }: Service): Promise<void> {
 }
 
 /** A closed or full standard output must not end the service. The log says so, but never holds the key. */
-function greet({ url, first, logger }: Service): void {
+function greet(call: Call, service: Service): void {
+  const { first, logger } = service;
+  const createKey = call.line('keys', 'create', ...flagWords('team', defaultTeam));
   const lost = (error: Error): void =>
     logger.error(
       { reason: error.message },
       first === null
         ? 'the greeting could not be written to standard output'
-        : 'the greeting with the first key could not be written to standard output; make another key with "tracetally keys create"',
+        : `the greeting with the first key could not be written to standard output; to create another key, run: ${createKey}`,
     );
   process.stdout.on('error', lost);
-  process.stdout.write(`${greeting(url, first)}\n`);
+  process.stdout.write(`${greeting(call, service)}\n`);
 }
 
-function greeting(url: string, first: FirstAccess | null): string {
-  const dashboard = `TraceTally listens on ${url}\nDashboard: ${url}/`;
-  if (first === null) return dashboard;
+function greeting(call: Call, { url, first, hasDashboard }: Service): string {
+  const listens = `TraceTally listens on ${url}`;
+  const dashboard = hasDashboard ? `Dashboard: ${url}/` : noDashboard;
+  if (first === null) return `${listens}\n${dashboard}`;
   const { key, signInCode } = first;
-  return `TraceTally listens on ${url}
+  return `${listens}
 
-This store is new, so here is a key for its team "default". It is shown only once:
+This database is new. Here is an API key for its team "${defaultTeam}". It is shown only once:
 
   ${key}
 
-Open the dashboard, signed in (the link ${codeLifeInWords}; tracetally sign-in prints a new one):
-
-  ${signInLink(url, signInCode)}
+${hasDashboard ? dashboardParagraph(call, url, signInCode) : noDashboard}
 
 Record your first AI call:
 
   curl -sS ${url}/traces -H 'Authorization: Bearer ${key}' -H 'Content-Type: application/json' \\
     -d '${JSON.stringify(exampleTrace)}'
 
-and see what it adds up to, there or here:
+See the totals:
 
   curl -sS ${url}/analytics/overview -H 'Authorization: Bearer ${key}'
 `;
+}
+
+const noDashboard =
+  'The dashboard has not been built, so only the API is served. To build it, run "npm ci" and then "npm start" in the checkout.';
+
+function dashboardParagraph(call: Call, url: string, code: string): string {
+  const address = url === defaultServerUrl() ? [] : flagWords('url', url);
+  const again = call.line('sign-in', ...flagWords('team', defaultTeam), ...address);
+  return `Open the dashboard, signed in. The link ${codeLifeInWords}:
+
+  ${signInLink(url, code)}
+
+To print a new link, run:
+
+  ${again}`;
 }

@@ -1,4 +1,4 @@
-import { readServerUrl, settingFlags } from '../config.ts';
+import { settingFlags } from '../config.ts';
 import { allows } from '../core/api-key.ts';
 import { formatTimestamp } from '../core/clock.ts';
 import { OperatorError } from '../errors.ts';
@@ -9,31 +9,29 @@ import type { KeyRecord } from '../store/teams-and-keys.ts';
 import { jsonFlag, textFlag } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { keyState } from './keys-list.ts';
+import { addressFlags, serverAddress } from './server-address.ts';
 import { codeLifeInWords, signInLink } from './sign-in-link.ts';
-import { teamNamed, withStore } from './with-store.ts';
+import { flagWords } from './shell-words.ts';
+import { keyWithId, teamNamed, withStore } from './with-store.ts';
 
 export const signIn: Command = {
   name: 'sign-in',
   summary: 'Print a one-time link that opens the dashboard signed in',
   words: [],
   flags: {
-    team: { type: 'string', help: 'sign in to this team, with its newest live key that may read' },
+    team: { type: 'string', help: 'sign in to this team, with its newest live key that can read' },
     'key-id': { type: 'string', help: 'sign in with this key instead' },
-    url: {
-      type: 'string',
-      help: 'where the browser reaches the server, such as https://tally.example; by default as set below',
-    },
     ...jsonFlag,
-    ...settingFlags('database', 'host', 'port', 'basePath'),
+    ...settingFlags('database'),
+    ...addressFlags,
   },
   more:
-    `The link ${codeLifeInWords}, and holds no key. The session that it starts may only read, lasts\n` +
-    `${limits.sessionLifeMs / 3_600_000} hours at most, and ends when the API key that it belongs to is revoked or expires. A key with the scope read is preferred\n` +
-    'to one with the scope full.\n' +
-    '\n' +
-    '  tracetally sign-in --team search --url https://tally.example',
+    `The link ${codeLifeInWords}, and does not contain a key. It starts a session that can only read. The session lasts at most\n` +
+    `${limits.sessionLifeMs / 3_600_000} hours and ends when its API key expires or is revoked. With --team, a key with the scope read is preferred to one with the\n` +
+    'scope full.',
+  examples: ['sign-in --team search --url https://tally.example'],
   async run(call) {
-    const url = urlOf(call);
+    const url = serverAddress(call);
     return withStore(call, async (store, clock) => {
       const nowUs = clock();
       const key = await chooseKey(store, call, nowUs);
@@ -61,7 +59,7 @@ function printLink(call: Call, { link, code, expiresAtUs, key }: SignInProduct):
   }
   call.print(link);
   call.note(
-    `It signs in to the team "${key.teamName}" and ${codeLifeInWords}. The session belongs to the key ${key.id}.`,
+    `The link signs in to the team "${key.teamName}" and ${codeLifeInWords}. Its session uses the key ${key.id}.`,
   );
 }
 
@@ -69,37 +67,42 @@ async function chooseKey(store: Store, call: Call, nowUs: number): Promise<KeyRe
   const teamName = textFlag(call, 'team');
   const keyId = textFlag(call, 'key-id');
   if ((teamName === null) === (keyId === null)) {
-    throw new OperatorError('Give either --team or --key-id: who signs in?');
+    throw new OperatorError('Give either --team or --key-id.');
   }
-  if (keyId !== null) return namedKey(store, keyId, nowUs);
-  const team = await teamNamed(store, teamName ?? '');
-  const usable = (await store.keys(team.id))
-    .filter((key) => keyState(key, nowUs) === 'live' && allows(key.scope, 'read'))
-    .toReversed();
-  const key = usable.find(({ scope }) => scope === 'read') ?? usable[0];
+  if (keyId !== null) return namedKey(call, store, keyId, nowUs);
+  const team = await teamNamed(call, store, teamName ?? '');
+  const key = await sessionKey(store, team.id, nowUs);
   if (key) return key;
+  const create = ['keys', 'create', ...flagWords('team', team.name), '--scope', 'read'];
   throw new OperatorError(
     `The team "${team.name}" has no live key with the scope read or full. ` +
-      `Create one first: tracetally keys create --team "${team.name}" --scope read`,
+      `To create one, run: ${call.line(...create)}`,
   );
 }
 
-async function namedKey(store: Store, keyId: string, nowUs: number): Promise<KeyRecord> {
-  const key = await store.findKey(keyId);
-  if (!key) throw new OperatorError(`There is no key "${keyId}". tracetally keys list shows all.`);
+/** The key that a new session of the team belongs to: the newest that can only read, or else the newest that can read. */
+export async function sessionKey(
+  store: Store,
+  teamId: string,
+  nowUs: number,
+): Promise<KeyRecord | null> {
+  const usable = (await store.keys(teamId))
+    .filter((key) => keyState(key, nowUs) === 'live' && allows(key.scope, 'read'))
+    .toReversed();
+  return usable.find(({ scope }) => scope === 'read') ?? usable[0] ?? null;
+}
+
+async function namedKey(
+  call: Call,
+  store: Store,
+  keyId: string,
+  nowUs: number,
+): Promise<KeyRecord> {
+  const key = await keyWithId(call, store, keyId);
   const state = keyState(key, nowUs);
   if (state !== 'live') throw new OperatorError(`The key ${keyId} is not live: it is ${state}.`);
   if (allows(key.scope, 'read')) return key;
-  throw new OperatorError(`The key ${keyId} has the scope "${key.scope}" and may not read.`);
-}
-
-function urlOf(call: Call): string {
-  const text = textFlag(call, 'url');
-  if (text === null) return readServerUrl(call.flags);
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const isPlain = url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
-  if (isPlain) return url.href.replace(/\/+$/, '');
   throw new OperatorError(
-    '--url is not valid: expected an address such as https://tally.example/v1.',
+    `The key ${keyId} has the scope "${key.scope}", which does not allow reading.`,
   );
 }

@@ -2,6 +2,7 @@ import { settingFlags } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import { jsonFlag } from './command.ts';
 import type { Command } from './command.ts';
+import { flagWords } from './shell-words.ts';
 import { checkTeamName, withNewStore } from './with-store.ts';
 
 export const teamsCreate: Command = {
@@ -14,13 +15,17 @@ export const teamsCreate: Command = {
       const name = checkTeamName('NAME', call.words[0] ?? '');
       const { team, created } = await store.ensureTeam(name, clock());
       if (!created)
-        throw new OperatorError(`There is a team "${name}" already, with the id ${team.id}.`);
+        throw new OperatorError(`The team "${name}" already exists. Its id is ${team.id}.`);
       const product = { team_id: team.id, team: team.name };
       call.print(
         call.flags['json']
           ? JSON.stringify(product)
           : `Created the team "${team.name}" with the id ${team.id}.`,
       );
+      if (!call.flags['json']) {
+        const create = call.line('keys', 'create', ...flagWords('team', team.name));
+        call.note(`To create an API key for it, run: ${create}`);
+      }
       return 0;
     }),
 };

@@ -6,18 +6,20 @@ import { teamNamed, withStore } from './with-store.ts';
 
 export const verify: Command = {
   name: 'verify',
-  summary: 'Recount everything from the traces, decode every payload, and compare',
+  summary: 'Check that every stored sum and payload is correct',
   words: [],
   flags: {
     team: { type: 'string', help: 'only this team' },
     ...jsonFlag,
     ...settingFlags('database'),
   },
-  more: 'It may run beside the server. Exits with 0 when everything adds up and can be read, and with 1 and the differences when not.',
+  more:
+    'Recomputes every sum from the traces, decodes every payload, and compares. It may run while a server runs on the same database.\n' +
+    'The exit code is 0 if everything is correct. Otherwise it is 1, and every difference is printed.',
   run: (call) =>
     withStore(call, async (store, clock) => {
       const only = textFlag(call, 'team');
-      const chosen = only === null ? null : await teamNamed(store, only);
+      const chosen = only === null ? null : await teamNamed(call, store, only);
       const teams = (await store.teams(clock())).filter(
         ({ id }) => chosen === null || id === chosen.id,
       );
@@ -36,8 +38,8 @@ export const verify: Command = {
         for (const line of differences) call.print(line);
         call.print(
           differences.length === 0
-            ? `Everything adds up: ${teams.length} teams, ${traces} traces.`
-            : `${differences.length} differences.`,
+            ? `Everything is correct: ${teams.length} teams, ${traces} traces.`
+            : `Found ${differences.length} differences.`,
         );
       }
       return differences.length === 0 ? 0 : 1;

@@ -1,4 +1,5 @@
 import { readDatabase } from '../config.ts';
+import { isWellFormedKey } from '../core/api-key.ts';
 import { openClock } from '../core/clock.ts';
 import type { Clock } from '../core/clock.ts';
 import { parseUuid } from '../core/uuid.ts';
@@ -6,7 +7,7 @@ import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { openStore } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
-import type { Team } from '../store/teams-and-keys.ts';
+import type { KeyRecord, Team } from '../store/teams-and-keys.ts';
 import type { Call } from './command.ts';
 
 /** Opens a store that exists, beside a server that may be running, and closes it whatever happens. */
@@ -14,7 +15,7 @@ export function withStore<T>(call: Call, work: Work<T>): Promise<T> {
   return usingStore(call, work, true);
 }
 
-/** The same, but makes the store where there is none. */
+/** The same, but creates the store if there is none. */
 export function withNewStore<T>(call: Call, work: Work<T>): Promise<T> {
   return usingStore(call, work, false);
 }
@@ -35,13 +36,26 @@ async function usingStore<T>(call: Call, work: Work<T>, mustExist: boolean): Pro
   }
 }
 
-export async function teamNamed(store: Store, nameOrId: string): Promise<Team> {
+export async function teamNamed(call: Call, store: Store, nameOrId: string): Promise<Team> {
   const team = await store.findTeam(nameOrId);
   if (team) return team;
-  throw new OperatorError(`There is no team "${nameOrId}". tracetally teams list shows all.`);
+  throw new OperatorError(
+    `There is no team "${nameOrId}". To list the teams, run: ${call.line('teams', 'list')}`,
+  );
 }
 
-/** A name that a person gives: it is shown in tables, so it holds no control characters. */
+export async function keyWithId(call: Call, store: Store, keyId: string): Promise<KeyRecord> {
+  const key = await store.findKey(keyId);
+  if (key) return key;
+  const list = `To list the ids of the keys, run: ${call.line('keys', 'list')}`;
+  // It may be a valid key that was pasted in place of its id, and must not be printed.
+  if (isWellFormedKey(keyId)) {
+    throw new OperatorError(`Give the id of the key, not the key itself. ${list}`);
+  }
+  throw new OperatorError(`There is no key "${keyId}". ${list}`);
+}
+
+/** A name that a person chose. It is shown in tables, so it must not contain control characters. */
 export function checkName(flag: string, name: string): string {
   const chars = Array.from(name).length;
   if (chars >= 1 && chars <= limits.nameCharsMax && !/\p{Cc}/u.test(name))
@@ -51,8 +65,8 @@ export function checkName(flag: string, name: string): string {
   );
 }
 
-/** A team's name. It does not look like an id, or commands that take either could mean the wrong team. */
+/** A team's name. It must not look like an id, or commands that take either could pick the wrong team. */
 export function checkTeamName(flag: string, name: string): string {
   if (parseUuid(name) === null) return checkName(flag, name);
-  throw new OperatorError(`${flag} must not have the form of an id.`);
+  throw new OperatorError(`${flag} must not look like an id (a UUID).`);
 }

@@ -35,6 +35,7 @@ import { components } from './schemas.ts';
 import { serverOptions } from './server-options.ts';
 import type { ServerSettings } from './server-options.ts';
 import { openSessions } from './sessions.ts';
+import { refuseUnknownParameters } from './strict-query.ts';
 
 /** Every endpoint of the API, under the base path. */
 const apiRoutes: readonly Route[] = [
@@ -70,6 +71,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   ).withTypeProvider<TypeBoxTypeProvider>();
 
   const methods = watchRoutes(app);
+  refuseUnknownParameters(app);
   acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(problemLog, request, reply, error));

@@ -3,6 +3,28 @@ import type { FieldError } from '../errors.ts';
 import { payloadNames } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 import { groupLimit } from './parameters.ts';
+import { shownParameter, unknownParameterMessage } from './strict-query.ts';
+
+/** The errors of a query, whose values are texts unless a parameter is repeated. */
+export function queryErrors(
+  errors: readonly FastifySchemaValidationError[],
+  known: readonly string[],
+): FieldError[] {
+  const byField = new Map<string, FieldError>();
+  for (const error of errors) {
+    const isUnknown = error.keyword === 'additionalProperties';
+    const field = isUnknown
+      ? shownParameter(String(error.params['additionalProperty']))
+      : fieldOf(error, 'query');
+    const message = isUnknown ? unknownParameterMessage(known) : parameterMessage(error);
+    if (!byField.has(field)) byField.set(field, { field, message });
+  }
+  return [...byField.values()].slice(0, limits.queryErrorsMax);
+}
+
+function parameterMessage(error: FastifySchemaValidationError): string {
+  return error.keyword === 'type' ? 'must be given only once' : messageOf(error);
+}
 
 /** Says in words what a field should have been. The value itself is never repeated: it may be a prompt. */
 export function fieldErrors(
@@ -34,7 +56,7 @@ function messageOf({
     case 'required':
       return 'is required';
     case 'type':
-      return repeatedMessages[instancePath] ?? `must be ${typeNames(params['type'])}`;
+      return `must be ${typeNames(params['type'])}`;
     case 'minimum':
       return `must be at least ${String(params['limit'])}`;
     case 'maximum':
@@ -65,14 +87,6 @@ const patternMessages: Readonly<Record<string, string>> = {
 };
 
 const groupLimitMessage = `must be a positive integer of at most ${limits.groupRowsMax}`;
-
-/** A query parameter that is given twice is a list. */
-const repeatedMessages: Readonly<Record<string, string | undefined>> = {
-  '/page': 'must be a positive integer',
-  '/limit': 'must be a positive integer',
-  '/omit': patternMessages['/omit'],
-  '/preview_chars': patternMessages['/preview_chars'],
-};
 
 /** `['integer', 'null']` reads "an integer or null". */
 function typeNames(type: unknown): string {

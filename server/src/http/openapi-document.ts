@@ -9,7 +9,7 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
         title: 'TraceTally',
         version,
         description:
-          'Records every AI call a team makes and tallies what it cost, how long it took and how often it failed.',
+          'Records every AI call a team makes and reports cost, latency and errors. A query parameter that an endpoint does not have, or that is repeated, is answered with 422.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],
@@ -22,7 +22,7 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
           apiKey: {
             type: 'http',
             scheme: 'bearer',
-            description: 'A key made by `tracetally keys create`.',
+            description: 'A key created by `tracetally keys create`.',
           },
         },
       },

@@ -3,7 +3,8 @@ import { Failure, errorTable } from '../errors.ts';
 import type { ErrorCode, FieldError } from '../errors.ts';
 import { logRequest } from './reply-headers.ts';
 import type { FailureLog } from './failure-log.ts';
-import { fieldErrors } from './field-errors.ts';
+import { fieldErrors, queryErrors } from './field-errors.ts';
+import { knownParameters } from './strict-query.ts';
 
 /** An RFC 9457 problem document: the one shape of every error that leaves this service. */
 export interface Problem {
@@ -44,7 +45,7 @@ export function sendProblem(
   reply: FastifyReply,
   error: unknown,
 ): FastifyReply {
-  const failure = failureOf(error);
+  const failure = failureOf(error, request);
   const problem = problemOf(failure, request.id);
   const { details, code } = failure;
   const route = request.routeOptions.url ?? null;
@@ -81,11 +82,15 @@ const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   ECONNRESET: 'malformed_request',
 };
 
-function failureOf(error: unknown): Failure {
+function failureOf(error: unknown, request: FastifyRequest): Failure {
   if (error instanceof Failure) return error;
   const { code, validation, validationContext, message } = error as FastifyError;
   if (validation) {
-    return new Failure('invalid_input', { errors: fieldErrors(validation, validationContext) });
+    const errors =
+      validationContext === 'querystring'
+        ? queryErrors(validation, knownParameters(request))
+        : fieldErrors(validation, validationContext);
+    return new Failure('invalid_input', { errors });
   }
   const known = frameworkCodes[code];
   return known ? new Failure(known) : new Failure('internal', { cause: error ?? message });

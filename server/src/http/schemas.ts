@@ -180,4 +180,9 @@ export const failures = {
   unavailable: { 503: problem('The store does not answer.') },
 } as const;
 
-export const analyticsFailures = { ...failures.key, ...failures.tooMany, ...failures.unavailable };
+export const analyticsFailures = {
+  ...failures.key,
+  ...failures.invalid,
+  ...failures.tooMany,
+  ...failures.unavailable,
+};

@@ -174,13 +174,13 @@ test('numbers beyond every range are refused, and numbers below all precision ar
 
 test('a query of thousands of keys, or of one key again and again, is answered soon', async () => {
   const queries: [query: string, status: number][] = [
-    [Array.from({ length: 1500 }, (_, i) => `k${i}=1`).join('&'), 200],
-    ['x=1&'.repeat(3000), 200],
+    [Array.from({ length: 1500 }, (_, i) => `k${i}=1`).join('&'), 422],
+    ['x=1&'.repeat(3000), 422],
     ['page=1&'.repeat(2000), 422],
     ['page=2&limit=1&page=1', 422],
-    ['page[]=2&page[0]=2&PAGE=2', 200],
+    ['page[]=2&page[0]=2&PAGE=2', 422],
     ['&'.repeat(12_000), 200],
-    ['%'.repeat(12_000), 200],
+    ['%'.repeat(12_000), 422],
     ['='.repeat(12_000), 200],
     [`page=${digits(12_000)}`, 422],
     [`omit=${'input,'.repeat(2000)}`, 422],

@@ -83,7 +83,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       );
       assert.match(
         copy.stderr(),
-        /^Caught up\. Stop the writers \(.*server.*\) when you are ready/,
+        /^Caught up\. Stop the servers of the source \(.*server.*\) to finish/,
       );
       const caughtUp = await tracesIn(target);
       assert.ok(caughtUp > 6000, `${caughtUp} traces`);

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, test } from 'node:test';
 import {
   allTraces,
@@ -137,11 +139,64 @@ test('on a team that is being written to, time stays in the order of the sequenc
   assertTimeFollowsSequence(traces);
 });
 
-test('without flags it fills the team "demo" with 10000 traces, told in words', async () => {
+/** Signs in with a link and returns the name of the team. */
+async function teamBehind(link: string): Promise<string | undefined> {
+  const [url, code] = link.split('/#code=');
+  const response = await fetch(`${url}/session`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ code }),
+  });
+  return ((await response.json()) as { team?: { name: string } }).team?.name;
+}
+
+const place = ['--port', new URL(server.url).port];
+
+test('without flags it fills the team "demo" with 10000 traces and says so', async () => {
   const { code, stdout, stderr } = await tool.run('demo');
   assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   assert.match(stdout, /^Stored 10000 traces for the team "demo" in [0-9.]+ s\.\n/);
   assert.equal(await totalOf(server.url, await keyOf('demo')), 10_000);
+});
+
+test('beside a running server it prints a one-time link that opens the team, and no key', async () => {
+  const args = ['demo', '--team', 'linked', '--count', '20', ...place];
+  const { code, stdout } = await tool.run(...args);
+  assert.equal(code, 0);
+  const link = /^ {2}(\S+)$/m.exec(stdout)?.[1] ?? '';
+  assert.ok(link.startsWith(`${server.url}/#code=ttc_`), stdout);
+  assert.doesNotMatch(stdout, /tt_/);
+  assert.equal(await teamBehind(link), 'linked');
+  assert.equal(await teamBehind(link), undefined, 'the link works once');
+  const { link: second } = await tool.json<DemoJson & { link: string }>(...args);
+  assert.equal(await teamBehind(second), 'linked');
+  const keys = await tool.json<{ scope: string }[]>('keys', 'list', '--team', 'linked');
+  assert.deepEqual(
+    keys.map(({ scope }) => scope),
+    ['read'],
+    'a second run uses the key of the first',
+  );
+});
+
+test('a server on another database gets no link, and what it was asked is of no use', async (t) => {
+  const other = toolInFolder(t);
+  const seen: string[] = [];
+  const stranger = createServer((request, response) => {
+    request.on('data', (data: Buffer) => seen.push(data.toString()));
+    request.on('end', () => response.writeHead(404).end());
+  });
+  await new Promise<void>((resolve) => stranger.listen(0, '127.0.0.1', resolve));
+  t.after(() => stranger.close());
+  const { port } = stranger.address() as AddressInfo;
+  const args = ['demo', '--count', '5', '--port', String(port)];
+  assert.equal((await other.json<{ link: string | null }>(...args)).link, null);
+  assert.equal(
+    (await other.json<{ link: string | null }>('demo', '--count', '5', ...place)).link,
+    null,
+  );
+  const { code } = JSON.parse(seen.join('')) as { code: string };
+  const own = await startServer(t, other);
+  assert.equal(await teamBehind(`${own.url}/#code=${code}`), undefined);
 });
 
 test('bad flags are refused before anything is stored', async () => {
@@ -153,6 +208,8 @@ test('bad flags are refused before anything is stored', async () => {
     [['--days', '3651'], /--days/],
     [['--seed', 'x'], /--seed/],
     [['--team='], /--team/],
+    [['--url', 'nonsense'], /--url/],
+    [['--port', '0'], /--url/],
   ];
   await inParallel(mistakes, async ([flags, words]) => {
     assertRefused(await tool.run('demo', '--team', 'refused', ...flags), 1, words);

@@ -209,6 +209,19 @@ describe('keys and teams beside a running server', { concurrency: 2 }, () => {
     assertRefused(await tool.run('keys', 'rotate', 'key_nosuchkey0'), 1, /no key "key_nosuchkey0"/);
   });
 
+  test('a key that is given in place of its id is not repeated', async () => {
+    const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'pasted');
+    for (const args of [
+      ['keys', 'revoke', key],
+      ['keys', 'rotate', key],
+      ['sign-in', '--key-id', key],
+    ]) {
+      const refused = await tool.run(...args);
+      assertRefused(refused, 1, /^Give the id of the key, not the key itself\..*keys list/);
+      assert.ok(!refused.stderr.includes(key));
+    }
+  });
+
   test('keys list tells keys apart but never shows a key or its hash', async () => {
     const a = await tool.json<NewKeyJson>('keys', 'create', '--team', 'l', '--name', 'first one');
     const b = await tool.json<NewKeyJson>('keys', 'create', '--team', 'l', '--scope', 'read');
@@ -296,6 +309,10 @@ describe('keys and teams beside a running server', { concurrency: 2 }, () => {
   test('a team name is given only once', async () => {
     const first = await tool.json<{ team_id: string }>('teams', 'create', 'unique');
     const second = await tool.run('teams', 'create', 'unique');
-    assertRefused(second, 1, new RegExp(`a team "unique" already, with the id ${first.team_id}`));
+    assertRefused(
+      second,
+      1,
+      new RegExp(`team "unique" already exists\\. Its id is ${first.team_id}`),
+    );
   });
 });

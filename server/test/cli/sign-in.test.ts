@@ -85,7 +85,7 @@ describe('tracetally sign-in', { concurrency: 2 }, () => {
     assertRefused(
       await tool.run('sign-in', '--team', 'several'),
       1,
-      /team "several" has no live key with the scope read or full.*keys create --team "several" --scope read/s,
+      /team "several" has no live key with the scope read or full.*keys create --team several --scope read/s,
     );
     assertRefused(await tool.run('sign-in', '--key-id', full.key_id), 1, /is not live/);
   });

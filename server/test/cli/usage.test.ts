@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
+import { generateKey } from '../../src/core/api-key.ts';
 import { runCli } from '../support/cli.ts';
 import {
   assertNoStack,
@@ -33,7 +34,10 @@ const flagsOf: Record<string, readonly string[]> = {
   'keys revoke': ['json', 'database'],
   'sign-in': ['team', 'key-id', 'url', 'json', 'database', 'host', 'port', 'base-path'],
   verify: ['team', 'json', 'database'],
-  demo: ['count', 'team', 'days', 'seed', 'json', 'database'],
+  backup: ['json', 'database'],
+  copy: ['from', 'to', 'follow', 'json'],
+  distribute: ['json', 'database'],
+  demo: ['count', 'team', 'days', 'seed', 'url', 'json', 'database', 'host', 'port', 'base-path'],
 };
 
 function tellsSettings(help: string): void {
@@ -51,7 +55,10 @@ describe('how commands are used', { concurrency: 2 }, () => {
       const help = await runCli([...command.split(' '), '--help']);
       assert.equal(help.code, 0, command);
       assert.equal(help.stderr, '');
-      assert.ok(help.stdout.includes(`Usage: tracetally ${command}`), command);
+      assert.match(
+        help.stdout,
+        new RegExp(`^Usage: .*tracetally\\.js ${command} .*\\[FLAGS\\]$`, 'm'),
+      );
       const told = [...help.stdout.matchAll(/^ +--([a-z-]+)/gm)].map(([, flag = '']) => flag);
       assert.deepEqual(told.sort(), [...flags, 'help'].sort(), command);
       if (command === 'serve') tellsSettings(help.stdout);
@@ -74,20 +81,96 @@ describe('how commands are used', { concurrency: 2 }, () => {
     assert.deepEqual({ code, stdout }, { code: 0, stdout: `${version}\n` });
   });
 
-  test('what is not understood ends with 2 and a line that helps', async () => {
-    const misuses: [string[], RegExp][] = [
-      [['frobnicate'], /no command "frobnicate".*keys create.*--help/],
-      [['keys'], /no command "keys".*keys create, keys list, keys rotate, keys revoke.*--help/],
-      [['keys', 'destroy'], /no command "keys destroy".*keys revoke.*--help/],
-      [['--frobnicate'], /--help/],
-      [['verify', '--frobnicate'], /--frobnicate.*tracetally verify --help/s],
-      [['keys', 'create', '--team'], /--team.*tracetally keys create --help/s],
-      [['keys', 'create', 'stray', '--team', 'a'], /takes no words.*tracetally keys create --help/],
-      [['teams', 'create'], /takes NAME.*tracetally teams create --help/],
-      [['keys', 'revoke'], /takes KEY_ID.*tracetally keys revoke --help/],
-      [['keys', 'rotate'], /takes KEY_ID.*tracetally keys rotate --help/],
+  test('what is not understood ends with 2, a suggestion, and how to get help', async () => {
+    const key = generateKey();
+    const misuses: [args: string[], problem: string, helpAbout: string][] = [
+      [['frobnicate'], 'Unknown command "frobnicate".', ''],
+      [['serv'], 'Unknown command "serv". Did you mean serve?', ''],
+      [['serv', '--port', '1'], 'Unknown command "serv". Did you mean serve?', ''],
+      [['SERVE'], 'Unknown command "SERVE". Did you mean serve?', ''],
+      [['key', 'list'], 'Unknown command "key". Did you mean keys list?', ''],
+      [['signin'], 'Unknown command "signin". Did you mean sign-in?', ''],
+      [['version'], 'Unknown command "version". Did you mean --version?', ''],
+      [['help', 'serv'], 'Unknown command "serv". Did you mean serve?', ''],
+      [[key], 'Unknown command "…".', ''],
+      [['teams'], '"teams" is not a whole command: use teams create or teams list.', 'teams'],
+      [['keys', 'creat'], 'Unknown command "keys creat". Did you mean keys create?', 'keys'],
+      [
+        ['keys', 'destroy'],
+        'Unknown command "keys destroy". Known are keys create, keys list, keys rotate, keys revoke.',
+        'keys',
+      ],
+      [['--versoin'], 'Unknown flag --versoin. Did you mean --version? A command comes first.', ''],
+      [['--port=1', 'serve'], 'Unknown flag --port. A command comes first.', ''],
+      [['keys', 'list', '--tem', 'a'], 'Unknown flag --tem. Did you mean --team?', 'keys list'],
+      [['keys', 'list', '--tem=a'], 'Unknown flag --tem. Did you mean --team?', 'keys list'],
+      [['verify', '--data', 'x'], 'Unknown flag --data. Did you mean --database?', 'verify'],
+      [['verify', '--hlep'], 'Unknown flag --hlep. Did you mean --help?', 'verify'],
+      [['verify', '--frobnicate'], 'Unknown flag --frobnicate.', 'verify'],
+      [['verify', '-t', 'a'], 'Unknown flag -t.', 'verify'],
+      [['verify', '-team', 'a'], 'Unknown flag -team. Did you mean --team?', 'verify'],
+      [['keys', 'list', '--team'], '--team needs a value.', 'keys list'],
+      [
+        ['keys', 'list', '--team', '--json'],
+        '--team needs a value. A value that begins with a dash is written --team=VALUE.',
+        'keys list',
+      ],
+      [['verify', '--json=yes'], '--json takes no value.', 'verify'],
+      [
+        ['verify', 'stray'],
+        'Unexpected argument "stray": "verify" takes no arguments besides flags.',
+        'verify',
+      ],
+      [
+        ['keys', 'revoke', 'a', key],
+        'Unexpected argument "…": "keys revoke" takes only KEY_ID besides flags.',
+        'keys revoke',
+      ],
+      [['teams', 'create'], '"teams create" needs NAME.', 'teams create'],
+      [['keys', 'rotate'], '"keys rotate" needs KEY_ID.', 'keys rotate'],
     ];
-    await inParallel(misuses, async ([args, words]) => assertRefused(await runCli(args), 2, words));
+    await inParallel(misuses, async ([args, problem, helpAbout]) => {
+      const refused = await runCli(args);
+      assertRefused(refused, 2, /./);
+      const [said, hint = '', ...rest] = refused.stderr.split('\n');
+      assert.equal(said, problem);
+      assert.ok(hint.endsWith(`tracetally.js ${`${helpAbout} --help`.trim()}`), hint);
+      assert.deepEqual(rest, ['']);
+    });
+  });
+
+  test('a group of commands has a --help that lists them, and only them', async () => {
+    for (const group of ['keys', 'teams']) {
+      const own = Object.keys(flagsOf).filter((name) => name.startsWith(`${group} `));
+      const asked = [
+        [group, '--help'],
+        [group, '-h'],
+        ['help', group],
+      ];
+      const helps = await Promise.all(asked.map((args) => runCli(args)));
+      for (const { code, stdout, stderr } of helps) {
+        assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+        assert.equal(stdout, helps[0]?.stdout);
+      }
+      const listed = [...(helps[0]?.stdout ?? '').matchAll(/^ {2}(\S+ \S+) {2,}\w/gm)];
+      assert.deepEqual(
+        listed.map(([, name]) => name),
+        own,
+      );
+    }
+  });
+
+  test('help before a command is the same as --help after it', async () => {
+    for (const command of ['keys create', 'serve']) {
+      const words = command.split(' ');
+      const [before, after_] = [
+        await runCli(['help', ...words]),
+        await runCli([...words, '--help']),
+      ];
+      assert.deepEqual(before, after_);
+      assert.equal(before.code, 0);
+    }
+    assert.deepEqual(await runCli(['help']), await runCli(['--help']));
   });
 
   test('a bad value ends with 1 and names the flag', async () => {

@@ -210,7 +210,7 @@ test('verify passes a clean store, in words and as JSON', async () => {
   const words = await clean.run('verify');
   assert.deepEqual(words, {
     code: 0,
-    stdout: 'Everything adds up: 2 teams, 120 traces.\n',
+    stdout: 'Everything is correct: 2 teams, 120 traces.\n',
     stderr: '',
   });
   assert.deepEqual(await report(clean), { ok: true, teams: 2, traces: 120, differences: [] });

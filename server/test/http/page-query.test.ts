@@ -38,8 +38,7 @@ for (const field of ['page', 'limit']) {
     }
     test('not two of them', async () => {
       for (const query of [`?${field}=1&${field}=1`, `?${field}=1&${field}=2`]) {
-        const message = assertFieldError(await list(query), field);
-        assert.match(message, /^must be a positive integer/);
+        assertFieldError(await list(query), field, 'must be given only once');
       }
     });
     test('not a name without a value', async () => {
@@ -67,7 +66,6 @@ describe('a good page and limit are used and told', () => {
     ['?limit=2&page=3', 3, 2, []],
     ['?page=999999999', 999_999_999, 20, []],
     ['?page=999999999&limit=999999999', 999_999_999, 100, []],
-    ['?pages=0&Limit=x&team_id=x', 1, 20, ['third', 'second', 'first']],
   ];
   for (const [query, page, limit, models] of rows) {
     test(query === '' ? 'by default' : query, async () => {
@@ -91,7 +89,7 @@ test('preview_chars cuts the payloads of a list, and omit still leaves them out'
   assert.ok(!('output' in trace));
 });
 
-for (const written of ['', '0', '-1', '1001', '1e2', 'all', '1&preview_chars=2']) {
+for (const written of ['', '0', '-1', '1001', '1e2', 'all']) {
   test(`preview_chars must be an integer from 1 to 1,000, not "${written}"`, async () => {
     const message = assertFieldError(await list(`?preview_chars=${written}`), 'preview_chars');
     assert.equal(message, 'must be a positive integer of at most 1000');
@@ -141,6 +139,7 @@ describe('payloads are left out on request', () => {
     });
   }
   test('not omit given twice', async () => {
-    assertFieldError(await list('?omit=input&omit=output'), 'omit');
+    const answer = await list('?omit=input&omit=output');
+    assertFieldError(answer, 'omit', 'must be given only once');
   });
 });

@@ -13,8 +13,11 @@ import {
 } from '../cli/helpers.ts';
 import type { TraceJson } from '../cli/helpers.ts';
 import { spawnCli } from '../support/cli.ts';
+import { needDashboard } from '../support/dashboard.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { freePort, holdPort, launcher, plainEnvironment, runProgram } from './helpers.ts';
+
+needDashboard();
 
 const keyPattern = /tt_[0-9A-Za-z]{36}/g;
 

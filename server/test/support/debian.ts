@@ -8,7 +8,8 @@ export function needProgram(program: string, debianPackage: string = program): s
   if (isThere(program)) return null;
   if (process.getuid?.() !== 0)
     return `needs ${program} (Debian package ${debianPackage}), and root to install it`;
-  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive' };
+  // In this run level no package starts a service of its own, such as a web server on port 80.
+  const environment = { ...process.env, DEBIAN_FRONTEND: 'noninteractive', RUNLEVEL: '1' };
   for (const args of [
     ['update', '-qq'],
     ['install', '-y', '-qq', debianPackage],

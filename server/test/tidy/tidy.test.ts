@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
+import { describeSettings } from '../../src/config.ts';
 import { errorTable } from '../../src/errors.ts';
 import { fieldNames } from '../../src/core/trace-fields.ts';
 import { limits } from '../../src/limits.ts';
@@ -21,6 +22,18 @@ const docs = new URL('../../../docs/', import.meta.url);
 const files: SourceFile[] = globSync('**/*.ts', { cwd: source })
   .filter((path) => !path.endsWith('.d.ts'))
   .map((path) => ({ path, text: readFileSync(new URL(path, source), 'utf8') }));
+
+/** How the row of each setting begins. */
+function settingRows(): string[] {
+  return describeSettings().map(({ flag, env, fallback }) => {
+    const cells = [flag === null ? '' : `\`--${flag}\``, `\`${env}\``, shownDefault(fallback)];
+    return cells.map((cell) => `| ${cell}`.trimEnd()).join(' ');
+  });
+}
+
+function shownDefault(fallback: string | null): string {
+  return fallback === null || fallback === '' ? 'none' : `\`${fallback}\``;
+}
 
 test('the rooms were found', () => {
   const rooms = new Set(files.map(({ path }) => path.split('/')[0]));
@@ -77,14 +90,23 @@ test('every error code stands in docs/errors.md', () => {
   assert.deepEqual(undocumented([...codes, 'planted_code'], document), ['planted_code']);
 });
 
-test('every limit stands in docs/operations.md with its value', () => {
-  const document = readFileSync(new URL('operations.md', docs), 'utf8');
+test('every limit is in docs/limits.md with its value', () => {
+  const document = readFileSync(new URL('limits.md', docs), 'utf8');
   assert.ok(Object.keys(limits).length > 15);
   assert.deepEqual(missingLimits(limits, document), []);
   assert.deepEqual(missingLimits({ plantedMax: 1, ...limits, pageRowsMax: 99 }, document), [
     '| `plantedMax` | 1 |',
     '| `pageRowsMax` | 99 |',
   ]);
+});
+
+test('every setting is in docs/operations.md with its variable and its default', () => {
+  const document = readFileSync(new URL('operations.md', docs), 'utf8');
+  const rows = settingRows();
+  assert.ok(rows.length > 8);
+  const missing = (all: readonly string[]) => all.filter((row) => !document.includes(row));
+  assert.deepEqual(missing(rows), []);
+  assert.equal(missing(['| `--planted` | `TRACETALLY_PLANTED` | none |']).length, 1);
 });
 
 test('no source file has outgrown one subject', () => {

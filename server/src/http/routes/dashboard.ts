@@ -6,18 +6,19 @@ const forYears = 'public, max-age=31536000, immutable';
 
 /** The web page at the base path. Its own routes are fragments, so there is one document. */
 export const dashboard: Route = (app, { page, basePath }) => {
-  const options = { schema: { hide: true }, prefixTrailingSlash: 'slash' } as const;
+  const file = { schema: { hide: true }, config: { ignoresQuery: true } };
+  const options = { ...file, prefixTrailingSlash: 'slash' } as const;
   app.get('/', options, (request, reply) => {
     if (!page) {
       return fail('route_not_found', {
-        say: 'The dashboard was not built. From a checkout, "npm start" builds it.',
+        say: 'The dashboard has not been built. In the checkout, run "npm ci", then start with "npm start".',
       });
     }
     return sendAsset(request, reply, page.index, 'no-cache');
   });
   // Relative addresses of the page need the slash.
   if (basePath !== '') {
-    app.get('', { schema: { hide: true }, prefixTrailingSlash: 'no-slash' }, (_request, reply) =>
+    app.get('', { ...file, prefixTrailingSlash: 'no-slash' }, (_request, reply) =>
       reply.redirect(`${basePath}/`, 308),
     );
   }

@@ -23,6 +23,7 @@ export const getTrace: Route = (app, { reader, gate, replyBudget }) => {
           200: replies.trace,
           ...failures.key,
           ...failures.notFound,
+          ...failures.invalid,
           ...failures.damaged,
           ...failures.tooMany,
           ...failures.unavailable,

@@ -2,7 +2,9 @@ import type { Route } from '../route.ts';
 
 /** `GET /healthz`: the process lives. */
 export const healthz: Route = (app) => {
-  app.get('/healthz', { schema: { hide: true } }, async (_request, reply) =>
-    reply.send({ status: 'ok' }),
+  app.get(
+    '/healthz',
+    { schema: { hide: true }, config: { ignoresQuery: true } },
+    async (_request, reply) => reply.send({ status: 'ok' }),
   );
 };

@@ -3,7 +3,8 @@ import type { Route } from '../route.ts';
 
 /** `GET /readyz`: the store answers, and the service is not about to stop. */
 export const readyz: Route = (app, { probe, isStopping }) => {
-  app.get('/readyz', { schema: { hide: true } }, async (_request, reply) => {
+  const options = { schema: { hide: true }, config: { ignoresQuery: true } };
+  app.get('/readyz', options, async (_request, reply) => {
     if (isStopping()) fail('store_unavailable', { say: 'The service is stopping.' });
     try {
       await probe.ping();

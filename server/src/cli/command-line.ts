@@ -1,0 +1,27 @@
+import { repeatedSettings } from '../config.ts';
+import type { Program } from './program.ts';
+import { flagWords, shellWord } from './shell-words.ts';
+
+type Flags = Readonly<Record<string, unknown>>;
+
+/** A command line that can be pasted into the same shell, and that works on the same database. */
+export function commandLine(program: Program, flags: Flags, words: readonly string[]): string {
+  const [command, ...rest] = words;
+  const start = command === 'serve' ? [program.serve] : [program.run, shellWord(command ?? '')];
+  return [...start, ...rest.map(shellWord), ...databaseWords(flags)].join(' ');
+}
+
+function databaseWords(flags: Flags): string[] {
+  return repeatedSettings(flags, 'database').flatMap(({ flag, text }) =>
+    // Terminals and service logs keep what is printed, so a password is not: the shell fills it in.
+    hasPassword(text)
+      ? [`--${flag}`, `"$TRACETALLY_DATABASE"`]
+      : flagWords(flag, text).map(shellWord),
+  );
+}
+
+function hasPassword(text: string): boolean {
+  if (!URL.canParse(text)) return false;
+  const { password, searchParams } = new URL(text);
+  return password !== '' || searchParams.has('password');
+}

@@ -1,0 +1,55 @@
+import { basename, dirname, join, relative, sep } from 'node:path';
+import type { NpmStart } from '../config.ts';
+import { shellWord } from './shell-words.ts';
+
+/** How to start this program again from the same shell and folder, ready to be pasted. */
+export interface Program {
+  /** Stands before the name of a command. */
+  run: string;
+  /** Starts the server; stands before its flags. */
+  serve: string;
+}
+
+/** What is known about how this process was started. */
+export interface Start {
+  /** As typed or found by the shell: `node`, or a path. */
+  node: string;
+  /** The absolute path of the script, which may be a link to the launcher. */
+  script: string;
+  folder: string;
+  /** The folders in which the shell looks for programs. */
+  searchPath: readonly string[];
+  npm: NpmStart | null;
+}
+
+const launcherInCheckout = join('server', 'bin', 'tracetally.js');
+
+export function programOf({ node, script, folder, searchPath, npm }: Start): Program {
+  if (npm !== null && script === join(npm.packageFolder, launcherInCheckout)) {
+    // npm finds the package from any folder inside it; from elsewhere it was started with --prefix.
+    const prefix = isInside(npm.shellFolder, npm.packageFolder)
+      ? ''
+      : ` --prefix ${shellWord(npm.packageFolder)}`;
+    return { run: `npm run -s${prefix} tracetally --`, serve: `npm start${prefix} --` };
+  }
+  const run = startOf(node, script, folder, searchPath);
+  return { run, serve: `${run} serve` };
+}
+
+function startOf(
+  node: string,
+  script: string,
+  folder: string,
+  searchPath: readonly string[],
+): string {
+  const name = basename(script);
+  const shown = isInside(script, folder) ? relative(folder, script) : script;
+  if (name.endsWith('.js')) return `${shellWord(node)} ${shellWord(shown)}`;
+  // npm puts this folder on the search path only while one of its scripts runs.
+  if (dirname(script).endsWith(join('node_modules', '.bin'))) return `npx ${name}`;
+  return searchPath.includes(dirname(script)) ? name : shellWord(script);
+}
+
+function isInside(path: string, folder: string): boolean {
+  return path === folder || path.startsWith(`${folder}${sep}`);
+}

@@ -1,0 +1,39 @@
+import { readServerUrl, repeatedSettings, settingFlags } from '../config.ts';
+import { OperatorError } from '../errors.ts';
+import { textFlag } from './command.ts';
+import type { Call, Flag } from './command.ts';
+import { flagWords } from './shell-words.ts';
+
+/** Flags of commands that print a link to a server. */
+export const addressFlags: Readonly<Record<string, Flag>> = {
+  url: {
+    type: 'string',
+    help: 'address of the server for the browser, such as https://tally.example; default from the flags below',
+  },
+  ...settingFlags('host', 'port', 'basePath'),
+};
+
+/** Where the browser reaches the server. */
+export function serverAddress(call: Call): string {
+  const text = textFlag(call, 'url');
+  if (text === null) return readServerUrl(call.flags);
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const isPlain = url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
+  if (isPlain) return url.href.replace(/\/+$/, '');
+  throw new OperatorError(
+    '--url is not valid: expected an address such as https://tally.example/v1.',
+  );
+}
+
+/** The settings that decide where a server listens, to be repeated in a hint. */
+export function listenWords({ flags }: Call): string[] {
+  return repeatedSettings(flags, 'host', 'port', 'basePath').flatMap(({ flag, text }) =>
+    flagWords(flag, text),
+  );
+}
+
+/** The same for commands that have `addressFlags`. */
+export function addressWords(call: Call): string[] {
+  const url = textFlag(call, 'url');
+  return [...listenWords(call), ...(url === null ? [] : flagWords('url', url))];
+}

@@ -1,0 +1,137 @@
+import { parseArgs } from 'node:util';
+import { isWellFormedKey } from '../core/api-key.ts';
+import { isWellFormedSignInCode } from '../core/sign-in-code.ts';
+import type { Call, Command } from './command.ts';
+import type { Program } from './program.ts';
+import { closest } from './suggestion.ts';
+
+/** The command line was not understood. The message says what is wrong and how to get help. */
+export class UsageError extends Error {
+  constructor(problem: string, program: Program, helpAbout = '') {
+    const help = [program.run, helpAbout, '--help'].filter((word) => word !== '').join(' ');
+    super(`${problem}\nFor help, run: ${help}`);
+  }
+}
+
+/** The commands whose names begin with this word, such as `keys`. */
+export function groupOf(commands: readonly Command[], word: string): Command[] {
+  return commands.filter(({ name }) => name.startsWith(`${word} `));
+}
+
+/** The command that these arguments name, and what follows its name. */
+export function findCommand(
+  commands: readonly Command[],
+  args: readonly string[],
+  program: Program,
+): { command: Command; rest: readonly string[] } {
+  for (const wordCount of [2, 1]) {
+    const name = args.slice(0, wordCount).join(' ');
+    const command = commands.find((candidate) => candidate.name === name);
+    if (command) return { command, rest: args.slice(wordCount) };
+  }
+  const [first = '', next = ''] = args;
+  const second = next.startsWith('-') ? '' : next;
+  if (first.startsWith('-')) {
+    const flag = nameOfFlag(first);
+    const meant = suggestion(flag, ['--help', '--version']);
+    throw new UsageError(`Unknown flag ${flag}.${meant} A command comes first.`, program);
+  }
+  const group = groupOf(commands, first);
+  if (group.length === 0) {
+    const names = commands.flatMap(({ name }) => [name, name.split(' ')[0] ?? '']);
+    const known = [...new Set([...names, 'help', '--version'])];
+    const meant = suggestion(`${first} ${second}`, known) || suggestion(first, known);
+    throw new UsageError(`Unknown command "${shown(first)}".${meant}`, program);
+  }
+  const names = group.map(({ name }) => name);
+  if (second === '') {
+    throw new UsageError(`"${first}" is not a whole command: ${oneOf(names)}.`, program, first);
+  }
+  const meant = suggestion(`${first} ${second}`, names) || ` Known are ${names.join(', ')}.`;
+  throw new UsageError(`Unknown command "${first} ${shown(second)}".${meant}`, program, first);
+}
+
+/** Flags and arguments of a command. `util.parseArgs` only splits them, so that errors have our own words. */
+export function parseCall(
+  command: Command,
+  args: readonly string[],
+  program: Program,
+): Pick<Call, 'flags' | 'words'> {
+  const misused: Misused = (problem) => new UsageError(problem, program, command.name);
+  const options = Object.fromEntries(
+    Object.entries(command.flags).map(([name, { type }]) => [name, { type }]),
+  );
+  const { tokens } = parseArgs({
+    args: [...args],
+    options,
+    allowPositionals: true,
+    strict: false,
+    tokens: true,
+  });
+  const flags: Record<string, string | boolean> = {};
+  const words: string[] = [];
+  for (const token of tokens) {
+    if (token.kind === 'positional') words.push(token.value);
+    if (token.kind !== 'option') continue;
+    const flag = command.flags[token.name];
+    if (!flag || !token.rawName.startsWith('--')) {
+      const known = [...Object.keys(command.flags), 'help'].map((name) => `--${name}`);
+      // A word after a single dash, such as -team, was split into letters.
+      const typed = nameOfFlag(args[token.index] ?? token.rawName);
+      throw misused(`Unknown flag ${typed}.${suggestion(typed, known)}`);
+    }
+    flags[token.name] = flag.type === 'boolean' ? isOn(token, misused) : valueOf(token, misused);
+  }
+  checkWords(command, words, misused);
+  return { flags, words };
+}
+
+type Misused = (problem: string) => UsageError;
+
+interface FlagToken {
+  rawName: string;
+  value?: string | undefined;
+  /** Whether the value was written behind `=`. */
+  inlineValue?: boolean | undefined;
+}
+
+function isOn({ rawName, inlineValue }: FlagToken, misused: Misused): true {
+  if (inlineValue === true) throw misused(`${rawName} takes no value.`);
+  return true;
+}
+
+function valueOf({ rawName, value, inlineValue }: FlagToken, misused: Misused): string {
+  if (value === undefined) throw misused(`${rawName} needs a value.`);
+  if (inlineValue === true || !value.startsWith('-')) return value;
+  throw misused(
+    `${rawName} needs a value. A value that begins with a dash is written ${rawName}=VALUE.`,
+  );
+}
+
+function checkWords({ name, words }: Command, given: readonly string[], misused: Misused): void {
+  const missing = words[given.length];
+  if (missing !== undefined) throw misused(`"${name}" needs ${missing}.`);
+  const extra = given[words.length];
+  if (extra === undefined) return;
+  const takes = words.length === 0 ? 'no arguments' : `only ${words.join(' ')}`;
+  throw misused(`Unexpected argument "${shown(extra)}": "${name}" takes ${takes} besides flags.`);
+}
+
+/** `--team=search` is the flag `--team`. */
+function nameOfFlag(arg: string): string {
+  return arg.split('=', 1)[0] ?? arg;
+}
+
+function suggestion(typed: string, known: readonly string[]): string {
+  const meant = closest(typed, known);
+  return meant === null ? '' : ` Did you mean ${meant}?`;
+}
+
+function oneOf(names: readonly string[]): string {
+  return `use ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+}
+
+/** An argument in the wrong place may be an API key or a sign-in code; those are not repeated. */
+function shown(argument: string): string {
+  return isWellFormedKey(argument) || isWellFormedSignInCode(argument) ? '…' : argument;
+}
