@@ -7,7 +7,7 @@ export interface Provider {
   stop(): Promise<void>;
 }
 
-/** The provider that OPENAI_BASE_URL names; else a fake on the loopback that costs nothing. */
+/** The provider at OPENAI_BASE_URL, or a fake one on the loopback interface if it is not set. */
 export async function openAIProvider(): Promise<Provider> {
   const { OPENAI_BASE_URL: baseURL, OPENAI_API_KEY: apiKey = '' } = process.env;
   if (baseURL !== undefined) return { baseURL, apiKey, stop: async () => {} };

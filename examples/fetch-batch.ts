@@ -1,4 +1,4 @@
-/** Without the client: traces are plain JSON, from any language. */
+/** Without the client: traces are plain JSON, which any language can send. */
 const { TRACETALLY_URL: url = 'http://127.0.0.1:4000', TRACETALLY_API_KEY: key = '' } = process.env;
 
 const traces = ['first', 'second', 'third'].map((input) => ({
@@ -17,7 +17,7 @@ const response = await fetch(`${url}/traces/batch?omit=input,output`, {
   headers: {
     authorization: `Bearer ${key}`,
     'content-type': 'application/json',
-    // However often this request is sent again, the traces are stored once.
+    // If the request is sent again with the same key, the traces are stored once.
     'idempotency-key': crypto.randomUUID(),
   },
   body: JSON.stringify({ traces }),

@@ -1,9 +1,9 @@
-/** Records a call that no wrapper knows: any function can be measured. */
+/** Records a call for which there is no wrapper. */
 import { TraceTally } from '@tracetally/client';
 
 const tally = new TraceTally();
 
-/** Stands for a model of your own. */
+/** In place of your own model. */
 async function classify(text: string): Promise<{ label: string; tokens: number }> {
   await new Promise((resolve) => {
     setTimeout(resolve, 20);

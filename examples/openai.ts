@@ -1,4 +1,4 @@
-/** Records the calls of an OpenAI client: plain, streamed, and for one user. */
+/** Records the calls of an OpenAI client: plain, streamed, and with a user label. */
 import { TraceTally } from '@tracetally/client';
 import OpenAI from 'openai';
 import { openAIProvider } from './fake-provider.ts';
@@ -13,7 +13,7 @@ const completion = await openai.chat.completions.create({
 });
 process.stdout.write(`${completion.choices[0]?.message.content ?? ''}\n`);
 
-// Wrapping costs next to nothing: do it again for each request, with the user that it is for.
+// Wrapping is cheap: wrap again for each request to set its user.
 const forUser = tally.wrapOpenAI(openai, { user: 'user-17' });
 const stream = await forUser.chat.completions.create({
   model: 'gpt-4o',

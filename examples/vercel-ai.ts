@@ -1,4 +1,4 @@
-/** Records what the Vercel AI SDK asks a model: each step of `generateText` and `streamText`. */
+/** Records the calls of the Vercel AI SDK: each step of `generateText` and `streamText`. */
 import { createOpenAI } from '@ai-sdk/openai';
 import { TraceTally } from '@tracetally/client';
 import { generateText, streamText, wrapLanguageModel } from 'ai';

@@ -26,7 +26,7 @@ export const wrapperOverhead: Bench = {
     const fake = await startFakeOpenAI();
     const bare = new OpenAI({ apiKey: 'none', baseURL: `${fake.url}/v1`, maxRetries: 0 });
     let recorded = 0;
-    const recorder = { enqueue: () => void (recorded += 1), report() {} };
+    const recorder = { enqueue: () => void (recorded += 1), report() {}, reportOnce() {} };
     const wrapped = wrapOpenAI(recorder, bare, { feature: 'bench' });
     try {
       const findings: Finding[] = [];

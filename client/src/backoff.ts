@@ -3,7 +3,7 @@ import { idempotencyLifeMs } from './settings.ts';
 import type { Settings } from './settings.ts';
 
 /**
- * Statuses after which the same request may succeed. All are safe to try again, since reads change nothing and writes carry an
+ * Statuses after which the same request may succeed. All requests are safe to retry: reads change nothing, and writes have an
  * idempotency key.
  */
 const passingStatuses = new Set([408, 425, 429, 500, 502, 503, 504, 507]);
@@ -15,7 +15,7 @@ export function mayPass(error: TraceTallyError): boolean {
   );
 }
 
-/** The value of a `Retry-After` header, seconds or a date, as milliseconds from now; null where there is none that can be read. */
+/** The value of a `Retry-After` header, seconds or a date, as milliseconds from now; null if it is missing or invalid. */
 export function parseRetryAfter(value: string | null, nowMs: number): number | null {
   if (value === null) return null;
   const text = value.trim();
@@ -31,8 +31,8 @@ export type BackoffSettings = Pick<
 >;
 
 /**
- * Full jitter: anywhere between nothing and a bound that doubles, so that clients that failed together do not come back together.
- * What the server asked for comes first, and the jitter on top.
+ * Full jitter: a random delay below a bound that doubles, so that clients that failed together do not retry together. Jitter is added
+ * to the delay that the server asked for.
  */
 export function pauseMs(
   retries: number,
@@ -47,16 +47,16 @@ export function pauseMs(
 
 export interface Failure {
   error: TraceTallyError;
-  /** Retries that were made before. */
+  /** Retries so far. */
   retries: number;
-  /** Since the first try. */
+  /** Since the first attempt. */
   ageMs: number;
 }
 
-/** How long to wait before another try, or null to give up. */
+/** How long to wait before the next attempt, or null to give up. */
 export type RetryRule = (failure: Failure) => number | null;
 
-/** For calls that somebody waits for: a few tries, and never a pause longer than the longest of our own. */
+/** For calls that the caller awaits: a few retries, and no delay longer than `retryDelayMaxMs`. */
 export function whileWaitedFor(settings: BackoffSettings): RetryRule {
   return ({ error, retries }) => {
     if (!mayPass(error) || retries >= settings.maxRetries) return null;
@@ -66,20 +66,20 @@ export function whileWaitedFor(settings: BackoffSettings): RetryRule {
 }
 
 /**
- * For batches in the background: until they are too old. A 500 is a mistake of the server that waiting does not mend, so that it
- * gets a few tries only and does not hold up what waits behind it.
+ * For batches in the background: until they are too old. A 500 is a bug in the server that waiting does not fix, so that it is
+ * retried a few times only and does not block the batches behind it.
  */
 export function untilTooOld(settings: BackoffSettings): RetryRule {
   return ({ error, retries, ageMs }) => {
     const leftMs = settings.maxRetryAgeMs - ageMs;
     if (!mayPass(error) || leftMs <= 0) return null;
     if (error.status === 500 && retries >= settings.maxRetries) return null;
-    // Where the server asks for longer than there is, the last try comes at the end of the time.
+    // If the server asks for a longer delay, the last attempt is made at the maximum age.
     return Math.min(leftMs, pauseMs(retries, error.retryAfterMs, settings));
   };
 }
 
-/** Tries until it succeeds or the rule says no; throws the last failure. */
+/** Retries until it succeeds or the rule returns null; throws the last failure. */
 export async function withRetries<T>(
   attempt: () => Promise<T>,
   rule: RetryRule,
@@ -94,7 +94,7 @@ export async function withRetries<T>(
       const waitMs = rule(failure);
       if (waitMs === null) throw error;
       await sleep(waitMs, failure);
-      // A machine that slept for a day must not send a key that the server has forgotten.
+      // After a suspend of a day, the server no longer has the idempotency key.
       if (Date.now() - startedMs > idempotencyLifeMs) throw error;
     }
   }

@@ -1,60 +1,77 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 import type { Trace, TraceInput } from './api-types.ts';
-import { measure } from './measure.ts';
+import { noApiKey } from './errors.ts';
+import { measure, runUnmeasured } from './measure.ts';
 import type { Measured, MeasuredCall, SetAnswer } from './measure.ts';
+import type { TraceTallyOptions } from './options.ts';
 import { pricesSettled } from './price.ts';
 import { AnalyticsReads, TraceReads } from './reads.ts';
 import type { ReadOptions } from './reads.ts';
 import type { Labels, Recorder } from './recorder.ts';
-import { Sender } from './sender.ts';
-import type { Stats } from './sender.ts';
 import { fits } from './reply-check.ts';
 import { traceShape } from './reply-shapes.ts';
+import { createReporter } from './reporter.ts';
+import { Sender } from './sender.ts';
+import type { Stats } from './sender.ts';
+import { createSerialise } from './trace-serialiser.ts';
+import type { Serialise } from './trace-serialiser.ts';
 import { readSettings } from './settings.ts';
-import type { TraceTallyOptions } from './settings.ts';
-import { newIdempotencyKey, serialise, Transport } from './transport.ts';
-import { vercelMiddleware } from './vercel-ai.ts';
+import { newIdempotencyKey, Transport } from './transport.ts';
+import { passThroughMiddleware, vercelMiddleware } from './vercel-ai.ts';
 import type { VercelMiddleware } from './vercel-ai.ts';
 import { wrapAnthropic } from './wrap-anthropic.ts';
 import { wrapOpenAI } from './wrap-openai.ts';
 
 export interface RecordOptions extends ReadOptions {
-  /** Makes two calls of `record` one: the same key with the same trace within 24 hours is stored once. Left out, each call has its own. */
+  /** Calls of `record` with the same key and the same trace within 24 hours store one trace. Default: a new key per call. */
   idempotencyKey?: string | undefined;
 }
 
 /**
- * Records AI calls in TraceTally and reads them back. One client a process is enough; it opens no connection before its first trace.
+ * Records AI calls in TraceTally and reads them back. One client per process is enough. It opens no connection before its first trace.
  *
- * `new TraceTally()` takes the key and the address from `TRACETALLY_API_KEY` and `TRACETALLY_URL`.
+ * `new TraceTally()` reads the API key and the URL from the environment variables `TRACETALLY_API_KEY` and `TRACETALLY_URL`. Without a
+ * key it warns once and records nothing: wrapped clients call the provider as usual, and only the reads fail.
  */
 export class TraceTally {
   /** The team's traces. */
   readonly traces: TraceReads;
-  /** Sums over the team's traces. */
+  /** Totals over the team's traces. */
   readonly analytics: AnalyticsReads;
+  readonly #isRecording: boolean;
+  readonly #sampleRate: number;
+  readonly #serialise: Serialise;
   readonly #transport: Transport;
   readonly #sender: Sender;
   readonly #recorder: Recorder;
 
   constructor(options: TraceTallyOptions = {}) {
     const settings = readSettings(options);
-    const report = reporter(settings.onError);
+    const { enabled, apiKey, sampleRate, onError } = settings;
+    const reporter = createReporter(onError);
+    this.#isRecording = enabled && apiKey !== null;
+    this.#sampleRate = sampleRate;
+    this.#serialise = createSerialise(settings, reporter);
     this.#transport = new Transport(settings);
-    this.#sender = new Sender(settings, this.#transport, report);
-    this.#recorder = { enqueue: (trace) => this.enqueue(trace), report };
+    this.#sender = new Sender(settings, this.#transport, this.#serialise, reporter.report);
+    this.#recorder = { ...reporter, enqueue: (trace) => this.enqueue(trace) };
     this.traces = new TraceReads(this.#transport);
     this.analytics = new AnalyticsReads(this.#transport);
+    if (enabled && apiKey === null) {
+      reporter.reportOnce(noApiKey('AI calls are not recorded because there is no API key.'));
+    }
   }
 
   /**
-   * Stores one trace now and returns it as stored. Failures that may pass are tried again, and however often the request arrives, the
-   * trace is stored once. Throws a TraceTallyError if the server refuses it, stays out of reach, or answers with anything but the trace.
+   * Stores one trace now and returns it as stored. Temporary failures are retried, and however often the request arrives, the trace is
+   * stored once. Throws a TraceTallyError if the server rejects the trace, cannot be reached, or replies with anything but the trace.
+   * Returns null, and sends nothing, if the client is disabled or has no API key.
    */
-  async record(trace: TraceInput, options: RecordOptions = {}): Promise<Trace> {
-    const body = await this.#transport.prepare(serialise(trace));
+  async record(trace: TraceInput, options: RecordOptions = {}): Promise<Trace | null> {
+    if (!this.#isRecording) return null;
+    const body = await this.#transport.prepare(this.#serialise(trace));
     const { signal, idempotencyKey = newIdempotencyKey() } = options;
-    // An object may write itself as other JSON than its fields, and without types a model may be anything.
+    // An object with toJSON may be sent with other fields, and in JavaScript the model may be anything.
     const isPlain = typeof trace.model === 'string' && !('toJSON' in trace);
     const model = isPlain ? wellFormed(trace.model) : null;
     const isReply = (reply: unknown): reply is Trace =>
@@ -64,14 +81,14 @@ export class TraceTally {
   }
 
   /**
-   * Puts a trace into the queue, to be sent in the background. Never throws and never waits; what goes wrong is told to `onError`
-   * and counted in `stats()`.
+   * Puts a trace into the queue, to be sent in the background. Never throws and never waits; problems are reported to `onError` and
+   * counted in `stats()`.
    */
   enqueue(trace: TraceInput): void {
-    this.#sender.enqueue(trace);
+    if (this.#isRecording && Math.random() < this.#sampleRate) this.#sender.enqueue(trace);
   }
 
-  /** Resolves when all that was enqueued before it is stored or given up. */
+  /** Resolves when all traces that were enqueued before it are stored or given up. */
   async flush(): Promise<void> {
     // A trace that waits for the price list is not in the queue yet.
     await pricesSettled();
@@ -79,58 +96,46 @@ export class TraceTally {
   }
 
   /**
-   * Flushes, and then takes no more traces. A process that ends by itself does not need it; one that calls `process.exit()` or is
-   * ended by a signal loses what is still queued without it.
+   * Sends what is queued, then accepts no more traces. A process that ends normally does not need it. Without it, `process.exit()` and
+   * signals lose what is still queued.
    */
   async close(): Promise<void> {
     await pricesSettled();
     await this.#sender.close();
   }
 
-  /** For `await using`: closes. */
+  /** Closes the client at the end of an `await using` block. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.close();
   }
 
-  /** The same OpenAI client, with every call recorded under the labels. Cheap enough to make one for each user. */
+  /** The same OpenAI client, with every call recorded under the labels. Cheap enough to call for each user. */
   wrapOpenAI<C extends object>(client: C, labels: Labels = {}): C {
-    return wrapOpenAI(this.#recorder, client, labels);
+    return this.#isRecording ? wrapOpenAI(this.#recorder, client, labels) : client;
   }
 
-  /** The same Anthropic client, with every call recorded under the labels. Cheap enough to make one for each user. */
+  /** The same Anthropic client, with every call recorded under the labels. Cheap enough to call for each user. */
   wrapAnthropic<C extends object>(client: C, labels: Labels = {}): C {
-    return wrapAnthropic(this.#recorder, client, labels);
+    return this.#isRecording ? wrapAnthropic(this.#recorder, client, labels) : client;
   }
 
-  /** A middleware for `wrapLanguageModel` of the Vercel AI SDK that records every call to the model. */
+  /** A middleware for `wrapLanguageModel` of the Vercel AI SDK (versions 4 to 7) that records every call to the model. */
   middleware(labels: Labels = {}): VercelMiddleware {
-    return vercelMiddleware(this.#recorder, labels);
+    return this.#isRecording ? vercelMiddleware(this.#recorder, labels) : passThroughMiddleware;
   }
 
-  /** Runs a call of any other kind and records it: how long it took, whether it threw, and what it told `set`. */
+  /** Runs any other function as one recorded call: its duration, whether it threw, and what it passed to `set`. */
   measure<T>(call: MeasuredCall, run: (set: SetAnswer) => T): Measured<T> {
-    return measure(this.#recorder, call, run);
+    return this.#isRecording ? measure(this.#recorder, call, run) : runUnmeasured(run);
   }
 
-  /** What became of the traces that were enqueued. */
+  /** Counts of the enqueued traces by outcome. */
   stats(): Stats {
     return this.#sender.stats();
   }
 }
 
-/** As the server stores it: half of a surrogate pair is no character, and becomes U+FFFD. */
+/** As the server stores it: an unpaired surrogate becomes U+FFFD. */
 function wellFormed(text: string): string {
   return text.replace(/\p{Surrogate}/gu, '\ufffd');
-}
-
-/** The caller's hook, made safe: whatever it does, nothing comes back from it. */
-function reporter(onError: (error: Error) => unknown): (error: unknown) => void {
-  return (error) => {
-    try {
-      const told = error instanceof Error ? error : new Error(String(error));
-      void Promise.resolve(onError(told)).catch(() => {});
-    } catch {
-      // There is nobody left to tell.
-    }
-  };
 }

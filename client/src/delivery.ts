@@ -1,20 +1,22 @@
 import type { BatchReply, Rejection } from './api-types.ts';
+import { letProcessEndDuring } from './background-socket.ts';
 import { withRetries } from './backoff.ts';
 import type { Failure, RetryRule } from './backoff.ts';
-import { TraceTallyError, tracesInWords, withWhatItMeant } from './errors.ts';
+import { TraceTallyError, tracesInWords, withConsequence } from './errors.ts';
 import { joinItems } from './queue.ts';
 import type { Item } from './queue.ts';
 import { fits } from './reply-check.ts';
 import { batchReplyShape } from './reply-shapes.ts';
+import type { StartTimer } from './timers.ts';
 import { newIdempotencyKey } from './transport.ts';
 import type { Transport } from './transport.ts';
 
-/** How a piece of a batch ended. The three numbers add up to the traces in it. */
+/** Result of a piece of a batch. The three numbers add up to the traces in it. */
 export interface Outcome {
   stored: number;
   rejected: number;
   failed: number;
-  /** What there is to tell about it. */
+  /** What to report about it. */
   error: TraceTallyError | null;
 }
 
@@ -22,13 +24,15 @@ export interface Delivery {
   transport: Transport;
   rule: RetryRule;
   sleep(ms: number, failure: Failure): Promise<void>;
+  /** Starts the timers of the requests, which must not keep the process alive by themselves. */
+  startTimer: StartTimer;
   /** Called once for each piece, and for every trace of the batch in one of them. */
   settle(items: readonly Item[], outcome: Outcome): void;
-  /** Ends all tries. */
+  /** Ends all attempts. */
   signal: AbortSignal;
 }
 
-/** Sends a batch until it is settled, in pieces where it is too large. Never throws. */
+/** Sends a batch until it is settled, in pieces if it is too large. Never throws. */
 export async function deliver(items: readonly Item[], delivery: Delivery): Promise<void> {
   let outcome: Outcome;
   try {
@@ -46,16 +50,21 @@ export async function deliver(items: readonly Item[], delivery: Delivery): Promi
 }
 
 async function send(items: readonly Item[], delivery: Delivery): Promise<BatchReply> {
-  const { transport, rule, sleep, signal } = delivery;
+  const { transport, rule, sleep, signal, startTimer } = delivery;
   const body = await transport.prepare(joinItems(items));
-  // One key for all tries of this piece: however often it arrives, it is stored once.
+  // One key for all attempts of this piece: however often it arrives, it is stored once.
   const idempotencyKey = newIdempotencyKey();
   const path = '/traces/batch?omit=input,output';
   const isReply = (reply: unknown): reply is BatchReply =>
     fits<BatchReply>(reply, batchReplyShape) &&
     reply.traces.length + reply.rejected.length === items.length;
-  const call = { method: 'POST', path, body, idempotencyKey, signal, isReply } as const;
-  return withRetries(() => transport.try(call), rule, sleep);
+  const call = { path, body, idempotencyKey, signal, startTimer, isReply };
+  const endRequest = letProcessEndDuring(idempotencyKey);
+  try {
+    return await withRetries(() => transport.try({ method: 'POST', ...call }), rule, sleep);
+  } finally {
+    endRequest();
+  }
 }
 
 function stored({ traces, rejected }: BatchReply): Outcome {
@@ -71,14 +80,14 @@ function rejectionError(rejected: readonly Rejection[]): TraceTallyError {
   return new TraceTallyError({
     status: 201,
     code: 'traces_rejected',
-    detail: `The server refused ${tracesInWords(rejected.length)} of a batch and stored the others.`,
+    detail: `The server rejected ${tracesInWords(rejected.length)} of a batch and stored the others.`,
     errors: rejected.flatMap(({ index, errors }) =>
       errors.map(({ field, message }) => ({ field: fieldInBatch(index, field), message })),
     ),
   });
 }
 
-/** The server names the trace itself `trace` where no single field is wrong. */
+/** If no single field is wrong, the server names the field `trace`. */
 function fieldInBatch(index: number, field: string): string {
   return field === 'trace' ? `traces.${index}` : `traces.${index}.${field}`;
 }
@@ -92,15 +101,15 @@ function notStored(count: number, thrown: unknown): Outcome {
           detail: 'The batch could not be sent.',
           cause: thrown,
         });
-  // Whoever calls tries off tells of all traces at once.
+  // The code that aborts the attempts reports all traces at once.
   if (error.code === 'aborted') return { stored: 0, rejected: 0, failed: count, error: null };
-  const isRefusal = error.code === 'invalid_input' || isTooLarge(error);
-  const meaning = `${tracesInWords(count)} ${isRefusal ? 'refused' : 'given up'}`;
+  const isRejection = error.code === 'invalid_input' || isTooLarge(error);
+  const consequence = `${tracesInWords(count)} ${isRejection ? 'rejected' : 'given up'}`;
   return {
     stored: 0,
-    rejected: isRefusal ? count : 0,
-    failed: isRefusal ? 0 : count,
-    error: withWhatItMeant(error, meaning),
+    rejected: isRejection ? count : 0,
+    failed: isRejection ? 0 : count,
+    error: withConsequence(error, consequence),
   };
 }
 

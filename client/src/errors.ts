@@ -1,6 +1,6 @@
 import type { Problem } from './api-types.ts';
 
-/** A field that the server did not accept, and why. It never holds what was sent. */
+/** A field that the server rejected, and why. It never contains what was sent. */
 export interface FieldError {
   field: string;
   message: string;
@@ -19,21 +19,21 @@ export interface TraceTallyErrorParts {
 const errorsShownMax = 3;
 
 /**
- * What went wrong between this client and the server. `code` is the server's own (docs/errors.md), or one of the client's:
- * `network_error`, `no_reply`, `bad_reply`, `reply_too_large`, `redirected`, `aborted`, `not_serialisable`, `traces_rejected`,
- * `queue_overflow`, `closed`, `given_up`, `client_error`.
+ * A failure of a request or of background delivery. `code` comes from the server (docs/errors.md) or is one of the client's own:
+ * `network_error`, `no_reply`, `bad_reply`, `reply_too_large`, `redirected`, `aborted`, `not_serialisable`, `no_api_key`; and for
+ * `onError` also `traces_rejected`, `queue_overflow`, `closed`, `given_up`, `client_error`, `mask_failed`, `prices_missing`.
  */
 export class TraceTallyError extends Error {
-  /** The HTTP status, or null where no whole reply came. */
+  /** The HTTP status, or null if there was no complete reply. */
   readonly status: number | null;
-  /** Stable: decide by it. */
+  /** Stable: use it to tell errors apart. */
   readonly code: string;
   readonly detail: string;
-  /** For invalid input: one entry for each field that is wrong. In a batch, `traces.3.model` is the field `model` of its fourth trace. */
+  /** For invalid input: one entry per rejected field. In a batch, `traces.3.model` is the field `model` of the fourth trace. */
   readonly errors: readonly FieldError[];
-  /** The server's name for the request, which is also in its log. */
+  /** The server's id of the request, which is also in the server log. */
   readonly requestId: string | null;
-  /** How long the server asked to wait, where it did. */
+  /** How long the server asked to wait, or null if it did not. */
   readonly retryAfterMs: number | null;
 
   constructor(parts: TraceTallyErrorParts) {
@@ -56,17 +56,25 @@ export class TraceTallyError extends Error {
   }
 }
 
-/** The same error, with what it meant for traces in the background. */
-export function withWhatItMeant(error: TraceTallyError, meaning: string): TraceTallyError {
+/** The same error, prefixed with its consequence for queued traces. */
+export function withConsequence(error: TraceTallyError, consequence: string): TraceTallyError {
   const { status, code, detail, errors, requestId, retryAfterMs, cause } = error;
   return new TraceTallyError({
     status,
     code,
-    detail: `${meaning}: ${detail}`,
+    detail: `${consequence}: ${detail}`,
     errors,
     requestId,
     retryAfterMs,
     cause,
+  });
+}
+
+/** `consequence` says what the missing key means for the caller. */
+export function noApiKey(consequence: string): TraceTallyError {
+  return new TraceTallyError({
+    code: 'no_api_key',
+    detail: `${consequence} Set the environment variable TRACETALLY_API_KEY or pass the option "apiKey".`,
   });
 }
 
@@ -87,7 +95,7 @@ function messageOf(
   return `${code}${status === null ? '' : ` (${status})`}: ${detail}${fields}`;
 }
 
-/** The error of a reply that is no success, from the server's problem document, or from the status where a proxy in between answered. */
+/** From the server's problem document, or from the status alone if a proxy in between answered. */
 export function errorOfReply(
   status: number,
   text: string,

@@ -3,6 +3,7 @@ export type { RecordOptions } from './client.ts';
 export { TraceTallyError } from './errors.ts';
 export type { FieldError } from './errors.ts';
 export type { Measured, MeasuredAnswer, MeasuredCall, SetAnswer } from './measure.ts';
+export type { TraceTallyOptions } from './options.ts';
 export type {
   AnalyticsReads,
   GroupOptions,
@@ -12,6 +13,5 @@ export type {
 } from './reads.ts';
 export type { Labels } from './recorder.ts';
 export type { Stats } from './sender.ts';
-export type { TraceTallyOptions } from './settings.ts';
 export type { VercelMiddleware } from './vercel-ai.ts';
 export type * from './api-types.ts';

@@ -5,58 +5,58 @@ import type { Answer, Call } from './wrap-call.ts';
 import { isPromiseLike } from './wrap-promise.ts';
 import { asTextWithoutBytes } from './wrap-text.ts';
 
-/** A call that is measured by hand. */
+/** A call of any kind, described by the caller. */
 export interface MeasuredCall extends Labels {
   model: string;
-  /** Text, or anything that JSON can hold. */
+  /** Text, or anything that can be converted to JSON. */
   input?: unknown;
-  /** Whose prices count where `cost_usd` is not set, such as `openai` or `groq`; left out, the model's name decides. */
+  /** The provider whose prices apply if `cost_usd` is not set, such as `openai` or `groq`. Default: found by the name of the model. */
   provider?: string | undefined;
 }
 
-/** What becomes known of the call while it runs. */
+/** What becomes known about the call while it runs. */
 export interface MeasuredAnswer {
-  /** Where another model answered than was asked for. */
+  /** Replaces the model of the call, for example if a router chose it. */
   model?: string | undefined;
-  /** Text, or anything that JSON can hold. */
+  /** Text, or anything that can be converted to JSON. */
   output?: unknown;
-  /** All tokens that were sent, those from a cache included. */
+  /** All tokens that were sent, including cached ones. */
   prompt_tokens?: number | undefined;
   completion_tokens?: number | undefined;
-  /** How many of the prompt's tokens came from the provider's cache, for the price. */
+  /** How many of the prompt tokens came from the provider's cache; used for the price. */
   cached_tokens?: number | undefined;
   cost_usd?: number | undefined;
-  /** Says that the call failed, though nothing was thrown. */
+  /** Marks the call as failed although it did not throw. */
   error_message?: string | undefined;
 }
 
-/** May be called as often as there is something to tell; what is told later counts. Never throws. */
+/** May be called several times; later values replace earlier ones. Never throws. */
 export type SetAnswer = (answer: MeasuredAnswer) => void;
 
-/** What comes back of a function: its result, or a promise of it. */
+/** The result of the function, or a promise of it. */
 export type Measured<T> = T extends PromiseLike<infer R> ? Promise<R> : T;
 
 /**
- * Runs the function and records it as one call: how long it took, whether it threw, and what it told `set`. Its result comes back, and
- * its error is thrown on, unchanged.
+ * Runs the function and records it as one call: its duration, whether it threw, and what it passed to `set`. Its result and its errors
+ * reach the caller unchanged.
  */
 export function measure<T>(
   recorder: Recorder,
   { model, input, provider, feature, user }: MeasuredCall,
   run: (set: SetAnswer) => T,
 ): Measured<T> {
-  const told: MeasuredAnswer = {};
+  const known: MeasuredAnswer = {};
   const text = guard(recorder, () => asTextWithoutBytes(input));
   const labels = { feature, user };
   const call = beginCall(recorder, { model, input: text, labels, seller: { name: provider } });
   const answer = (): Answer => ({
-    model: told.model,
-    output: guard(recorder, () => asTextWithoutBytes(told.output)),
-    usage: usageOf(told),
-    cost_usd: told.cost_usd,
-    error: told.error_message,
+    model: known.model,
+    output: guard(recorder, () => asTextWithoutBytes(known.output)),
+    usage: usageOf(known),
+    cost_usd: known.cost_usd,
+    error: known.error_message,
   });
-  const set: SetAnswer = (more) => void Object.assign(told, more);
+  const set: SetAnswer = (more) => void Object.assign(known, more);
 
   const result = runOrFail(call, answer, () => run(set));
   if (!isPromiseLike(result)) {
@@ -74,6 +74,12 @@ export function measure<T>(
     },
   );
   return measured as Measured<T>;
+}
+
+/** Runs the function without recording anything, with the same kind of result as `measure`. */
+export function runUnmeasured<T>(run: (set: SetAnswer) => T): Measured<T> {
+  const result = run(() => {});
+  return (isPromiseLike(result) ? Promise.resolve(result) : result) as Measured<T>;
 }
 
 function runOrFail<T>(call: Call, answer: () => Answer, run: () => T): T {

@@ -1,8 +1,9 @@
 import type { TraceInput } from './api-types.ts';
+import { TraceTallyError } from './errors.ts';
 import type { Recorder } from './recorder.ts';
 import { cleanUsd } from './wrap-text.ts';
 
-/** Token counts of a call, named as the price list names them. What was cached is part of the input. */
+/** Token counts of a call, named as in the price list. Input tokens include cached ones. */
 export interface Usage {
   input_tokens?: number | undefined;
   output_tokens?: number | undefined;
@@ -13,16 +14,16 @@ export interface Usage {
   output_audio_tokens?: number | undefined;
 }
 
-/** Who sold the call: the address counts where the price list knows it, else the name. */
+/** The provider of the call: by its URL if the price list knows it, otherwise by its name. */
 export interface Seller {
   name?: string | undefined;
   url?: string | undefined;
 }
 
-/** Addresses that are remembered. */
+/** Bound of the cache of provider URLs. */
 const sellersMax = 1_000;
 
-/** What is used of the package `@pydantic/genai-prices`. */
+/** The part of the package `@pydantic/genai-prices` that is used. */
 interface PricePackage {
   calcPrice(
     usage: Record<string, number>,
@@ -38,26 +39,35 @@ type PriceList =
   | { kind: 'missing' }
   | {
       kind: 'loaded';
-      costOf: (usage: Counts, model: string, seller: Seller) => number | undefined;
+      costOf: (usage: Counts, models: readonly string[], seller: Seller) => number | undefined;
     };
 
 type Counts = Record<string, number>;
 
 export interface Pricer {
-  /** Begins to load the price list, which takes some 50 ms of work once. Wrapping a client does, so that it is not in the first call's way. */
+  /** Starts to load the price list, which takes about 50 ms once. Wrapping a client does it, so that the first call is not delayed. */
   load(): void;
-  /** Resolves when no trace waits for the price list any more. */
+  /** Resolves when no trace waits for the price list. */
   settled(): Promise<void>;
-  /** Hands the trace on, with its cost where the caller gave none and the price is known; else without one, never with 0. */
-  priced(recorder: Recorder, trace: TraceInput, usage: Usage | undefined, seller: Seller): void;
+  /**
+   * Enqueues the trace. If it has no cost, the cost is added by the price of the response model or, if that is unknown, of the trace's
+   * model. Without a known price it has no cost, never 0.
+   */
+  priced(
+    recorder: Recorder,
+    trace: TraceInput,
+    usage: Usage | undefined,
+    seller: Seller,
+    responseModel?: string,
+  ): void;
 }
 
-/** With a price list of its own, which is loaded at most once. */
+/** A pricer with its own price list, which is loaded at most once. */
 export function createPricer(importList: () => Promise<unknown>): Pricer {
   let list: PriceList = { kind: 'unasked' };
 
   async function open(): Promise<void> {
-    // The package is optional: without it, traces carry the cost that the caller gives, or none.
+    // The package is optional: without it, traces have only the cost that the caller gives.
     const found = await importList().catch(() => undefined);
     list = isPricePackage(found) ? { kind: 'loaded', costOf: costsBy(found) } : { kind: 'missing' };
   }
@@ -71,6 +81,7 @@ export function createPricer(importList: () => Promise<unknown>): Pricer {
     trace: TraceInput,
     usage: Usage | undefined,
     seller: Seller,
+    responseModel?: string,
   ): void {
     const counts = countsOf(usage);
     if (typeof trace.cost_usd === 'number' || counts === undefined) {
@@ -80,22 +91,27 @@ export function createPricer(importList: () => Promise<unknown>): Pricer {
     load();
     if (list.kind === 'loading') {
       list.loaded
-        .then(() => priced(recorder, trace, usage, seller))
+        .then(() => priced(recorder, trace, usage, seller, responseModel))
         .catch((error: unknown) => recorder.report(error));
       return;
     }
-    recorder.enqueue(withCost(recorder, trace, counts, seller));
+    const models = responseModel === undefined ? [trace.model] : [responseModel, trace.model];
+    recorder.enqueue(withCost(recorder, trace, counts, models, seller));
   }
 
   function withCost(
     recorder: Recorder,
     trace: TraceInput,
     counts: Counts,
+    models: readonly string[],
     seller: Seller,
   ): TraceInput {
-    if (list.kind !== 'loaded') return trace;
+    if (list.kind !== 'loaded') {
+      recorder.reportOnce(pricesMissing());
+      return trace;
+    }
     try {
-      const cost = list.costOf(counts, trace.model, seller);
+      const cost = list.costOf(counts, models, seller);
       return cost === undefined ? trace : { ...trace, cost_usd: cost };
     } catch (error) {
       recorder.report(error);
@@ -112,12 +128,20 @@ export function createPricer(importList: () => Promise<unknown>): Pricer {
   };
 }
 
+function pricesMissing(): TraceTallyError {
+  return new TraceTallyError({
+    code: 'prices_missing',
+    detail:
+      'AI calls are recorded without a cost because the optional package @pydantic/genai-prices is not installed. Run "npm install @pydantic/genai-prices", or set "cost_usd" yourself.',
+  });
+}
+
 function isPricePackage(found: unknown): found is PricePackage {
   const { calcPrice, findProvider } = (found ?? {}) as Partial<PricePackage>;
   return typeof calcPrice === 'function' && typeof findProvider === 'function';
 }
 
-/** Undefined where nothing was counted: no tokens known is not the same as no tokens used. */
+/** Undefined if no count is known, which is not the same as no tokens. */
 function countsOf(usage: Usage | undefined): Counts | undefined {
   if (usage?.input_tokens === undefined && usage?.output_tokens === undefined) return undefined;
   const counts: Counts = {};
@@ -127,7 +151,7 @@ function countsOf(usage: Usage | undefined): Counts | undefined {
   return counts;
 }
 
-/** Finding the seller by its address is most of the work, and the same for every call. */
+/** Finding the provider by its URL is most of the work, so that the result is cached. */
 function costsBy({ calcPrice, findProvider }: PricePackage) {
   const sellers = new Map<string, string | null>();
 
@@ -140,25 +164,31 @@ function costsBy({ calcPrice, findProvider }: PricePackage) {
     return id;
   }
 
-  return (usage: Counts, model: string, { name, url }: Seller): number | undefined => {
+  function priceOf(usage: Counts, model: string, { name, url }: Seller) {
     const byUrl = url === undefined ? null : idOf(url);
-    const found =
+    return (
       (byUrl === null ? null : calcPrice(usage, model, { providerId: byUrl })) ??
-      (name === undefined
-        ? calcPrice(usage, model)
-        : calcPrice(usage, model, { providerId: name }));
-    return roundedUsd(found?.total_price);
+      (name === undefined ? calcPrice(usage, model) : calcPrice(usage, model, { providerId: name }))
+    );
+  }
+
+  return (usage: Counts, models: readonly string[], seller: Seller): number | undefined => {
+    for (const model of models) {
+      const price = priceOf(usage, model, seller);
+      if (price !== null) return roundedUsd(price.total_price);
+    }
+    return undefined;
   };
 }
 
-/** The service sums costs exactly to 12 decimals; what float arithmetic adds behind them is noise. */
+/** The server sums costs exactly to 12 decimals; further digits are floating-point noise. */
 function roundedUsd(price: number | undefined): number | undefined {
   const usd = cleanUsd(price);
   return usd === undefined ? undefined : Number(usd.toFixed(12));
 }
 
 const shared = createPricer(async () => {
-  // Named in the import and caught around it: bundlers then pack the list where it is installed, and pass over it where not.
+  // A literal import inside try/catch: bundlers include the package if it is installed and ignore it if not.
   try {
     return await import('@pydantic/genai-prices');
   } catch {

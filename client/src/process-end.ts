@@ -1,6 +1,6 @@
 /**
- * One listener for all clients of a process, and only while one of them has something to send. It runs when nothing else is left to do;
- * what it starts keeps the process alive until it is done.
+ * One `beforeExit` listener for all clients of a process, and only while one of them has traces to send. It runs when the event loop is
+ * empty; the requests that it starts keep the process alive.
  */
 interface EndingProcess {
   on?(event: 'beforeExit', listener: () => void): unknown;

@@ -45,10 +45,10 @@ export const readMessagesRequest: ReadRequest = (body) => {
 };
 
 function messageAnswer({ model, content = [], usage }: Message): Answer {
-  return { model, output: outputOf(content), usage: usageOf(usage) };
+  return { responseModel: model, output: outputOf(content), usage: usageOf(usage) };
 }
 
-/** What was read from the cache or written to it is not in `input_tokens`, and was sent all the same. */
+/** `input_tokens` does not include tokens that were read from the cache or written to it. */
 function usageOf(counts: Counts | null | undefined): Usage | undefined {
   if (counts === null || counts === undefined) return undefined;
   const read = counts.cache_read_input_tokens ?? 0;
@@ -63,14 +63,14 @@ function usageOf(counts: Counts | null | undefined): Usage | undefined {
   };
 }
 
-/** The text where the answer is text; what holds calls of tools as JSON. */
+/** Plain text if the answer is text only; JSON if it contains tool calls. */
 function outputOf(blocks: readonly Block[]): string | undefined {
   const said = blocks.filter(({ type }) => type !== 'thinking' && type !== 'redacted_thinking');
   if (said.some(({ type }) => type !== 'text')) return asText(said);
   return said.length === 0 ? undefined : asText(said.map(({ text }) => text ?? '').join(''));
 }
 
-/** A block as it grows. The input of a tool comes as pieces of JSON. */
+/** A block in progress. The input of a tool arrives as pieces of JSON. */
 interface OpenBlock {
   block: Block;
   json: string;
@@ -98,10 +98,10 @@ class EventCollector implements Collector {
     open.json += json ?? '';
   }
 
-  /** Totals for the whole message; those that are not there keep what the start said. */
+  /** Totals of the whole message; missing ones keep the values of the start event. */
   #count(usage: Counts | null | undefined): void {
-    const told = Object.entries(usage ?? {}).filter(([, count]) => count !== null);
-    this.#message.usage = { ...this.#message.usage, ...Object.fromEntries(told) };
+    const known = Object.entries(usage ?? {}).filter(([, count]) => count !== null);
+    this.#message.usage = { ...this.#message.usage, ...Object.fromEntries(known) };
   }
 
   answer(): Answer {
@@ -112,7 +112,7 @@ class EventCollector implements Collector {
   }
 }
 
-/** A stream that was left early may end in the middle of the JSON. */
+/** A stream that is left early may end in the middle of the JSON. */
 function parsedOrText(json: string): unknown {
   try {
     return JSON.parse(json) as unknown;

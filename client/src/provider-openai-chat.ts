@@ -56,15 +56,15 @@ export const readChatRequest: ReadRequest = (body) => {
 };
 
 /**
- * Streams tell their usage only when asked. A caller that says something of it itself, `stream_options: null` included, is left
- * alone: some servers that speak this protocol refuse the field.
+ * Streams report their usage only on request. If the caller sets the option, including `stream_options: null`, it is not changed:
+ * some servers with this protocol reject the field.
  */
 function askForUsage(body: Record<string, unknown>): object | undefined {
   const options = body['stream_options'] as { include_usage?: unknown } | null | undefined;
   if (body['stream'] !== true || options === null || options?.include_usage !== undefined) {
     return undefined;
   }
-  // All else stays as it is, what an object spread would lose included.
+  // Keeps the prototype and accessors, which an object spread would lose.
   return Object.create(Object.getPrototypeOf(body) as object, {
     ...Object.getOwnPropertyDescriptors(body),
     stream_options: {
@@ -78,7 +78,7 @@ function askForUsage(body: Record<string, unknown>): object | undefined {
 
 function completionAnswer({ model, choices = [], usage }: Completion): Answer {
   const messages = choices.map(({ message }) => message ?? {});
-  return { model, output: outputOf(messages), usage: usageOf(usage) };
+  return { responseModel: model, output: outputOf(messages), usage: usageOf(usage) };
 }
 
 export function usageOf(counts: Counts | null | undefined): Usage | undefined {
@@ -94,7 +94,7 @@ export function usageOf(counts: Counts | null | undefined): Usage | undefined {
   };
 }
 
-/** The text where the answer is text; what holds calls of tools, and several answers, as JSON. */
+/** Plain text if the answer is text only; JSON for tool calls and for several choices. */
 function outputOf(messages: readonly Message[]): string | undefined {
   const outputs = messages.map(messageOutput);
   return asText(outputs.length > 1 ? outputs : outputs[0]);
@@ -134,17 +134,21 @@ class ChunkCollector implements Collector {
 
   answer(): Answer {
     const messages = this.#messages.map((builder) => builder.message());
-    return { model: this.#model, output: outputOf(messages), usage: usageOf(this.#counts) };
+    return {
+      responseModel: this.#model,
+      output: outputOf(messages),
+      usage: usageOf(this.#counts),
+    };
   }
 }
 
-/** Where we asked for the usage, each chunk has the field, null in all but one that comes last and holds nothing else. */
+/** If the wrapper requested the usage, every chunk has the field; only the last one has a value, and nothing else. */
 function isOfTheCaller(chunk: Chunk): boolean {
   if (chunk.usage === null) delete chunk.usage;
   return chunk.usage === undefined || chunk.choices?.length !== 0;
 }
 
-/** One answer, from its pieces. */
+/** Assembles one message from its deltas. */
 class MessageBuilder {
   #content: string | null = null;
   #refusal: string | null = null;

@@ -7,13 +7,13 @@ interface Embeddings {
   usage?: { prompt_tokens?: number } | null;
 }
 
-/** The body of `embeddings.create`. The vectors say nothing to people and are not kept. */
+/** The body of `embeddings.create`. The vectors are not recorded. */
 export const readEmbeddingsRequest: ReadRequest = ({ model, input }) => ({
   model,
   input: asText(input),
   answer: (data) => {
-    const { model: used, usage } = data as Embeddings;
-    return { model: used, usage: usageOf(usage) };
+    const { model: responseModel, usage } = data as Embeddings;
+    return { responseModel, usage: usageOf(usage) };
   },
   collector: () => ({ see: () => true, answer: () => ({}) }),
 });

@@ -48,7 +48,7 @@ export const readResponsesRequest: ReadRequest = (body) => {
 
 function responseAnswer({ model, status, output = [], error, usage }: ResponseBody): Answer {
   return {
-    model,
+    responseModel: model,
     output: outputOf(output),
     usage: usageOf(usage),
     error: status === 'failed' ? (error?.message ?? 'The response failed.') : undefined,
@@ -65,7 +65,7 @@ function usageOf(counts: ResponseBody['usage']): Usage | undefined {
   };
 }
 
-/** The text where the answer is text; what holds calls of tools as JSON. */
+/** Plain text if the answer is text only; JSON if it contains tool calls. */
 function outputOf(items: readonly Item[]): string | undefined {
   const said = items.filter(({ type }) => type !== 'reasoning');
   if (said.some(({ type }) => type !== 'message')) return asText(said);
@@ -75,7 +75,7 @@ function outputOf(items: readonly Item[]): string | undefined {
     : asText(parts.map(({ text, refusal }) => text ?? refusal ?? '').join(''));
 }
 
-/** The last event holds the whole answer. Where the stream ends before it, the items and the text so far are the answer. */
+/** The last event contains the whole answer. If the stream ends before it, the items and the text so far are the answer. */
 class EventCollector implements Collector {
   #response: ResponseBody = {};
   readonly #items: Item[] = [];

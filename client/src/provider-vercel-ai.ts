@@ -15,35 +15,80 @@ interface Part {
   toolCallId?: string;
   toolName?: string;
   input?: unknown;
+  /** The input of a tool in AI SDK 4. */
+  args?: unknown;
 }
 
 interface Counts {
   inputTokens?: TokenCounts | number;
   outputTokens?: TokenCounts | number;
   cachedInputTokens?: number;
+  /** The names in AI SDK 4, which uses NaN for unknown counts. */
+  promptTokens?: number;
+  completionTokens?: number;
+}
+
+/** AI SDK 4 has the counts of cached tokens here. */
+interface ProviderMetadata {
+  openai?: { cachedPromptTokens?: unknown };
+  anthropic?: { cacheReadInputTokens?: unknown; cacheCreationInputTokens?: unknown };
 }
 
 interface Generated {
   content?: Part[];
+  /** AI SDK 4 has text, files and tool calls apart. */
+  text?: string;
+  files?: { mimeType?: string; data?: unknown }[];
+  toolCalls?: Part[];
   usage?: Counts;
   response?: { modelId?: string };
+  providerMetadata?: ProviderMetadata;
 }
 
 interface StreamPart extends Part {
   delta?: string;
+  /** The name of `delta` in AI SDK 4. */
+  textDelta?: string;
   modelId?: string;
   usage?: Counts;
+  providerMetadata?: ProviderMetadata;
   error?: unknown;
 }
 
 export function generatedAnswer(result: unknown): Answer {
-  const { content = [], usage, response } = result as Generated;
-  return { model: response?.modelId, output: outputOf(content), usage: usageOf(usage) };
+  const { content, usage, response, providerMetadata, ...older } = result as Generated;
+  return {
+    responseModel: response?.modelId,
+    output: outputOf(content ?? contentOf(older)),
+    usage: usageOf(usage, providerMetadata),
+  };
 }
 
-/** The counts are objects in the newer versions of the SDK's interface and plain numbers in the older one. */
-function usageOf(counts: Counts | undefined): Usage | undefined {
+function contentOf({ text, files = [], toolCalls = [] }: Generated): Part[] {
+  const texts = text === undefined || text === '' ? [] : [{ type: 'text', text }];
+  const others = files.map((file) => ({ type: 'file', ...file }));
+  return [...texts, ...others, ...toolCalls.map(toolCallOf)];
+}
+
+/** A tool call in the form of the newer versions. */
+function toolCallOf({ toolCallId, toolName, input, args }: Part): Part {
+  return {
+    type: 'tool-call',
+    ...(toolCallId !== undefined && { toolCallId }),
+    ...(toolName !== undefined && { toolName }),
+    input: input ?? args,
+  };
+}
+
+function usageOf(
+  counts: Counts | undefined,
+  metadata: ProviderMetadata | undefined,
+): Usage | undefined {
   if (counts === undefined) return undefined;
+  if ('promptTokens' in counts || 'completionTokens' in counts) {
+    return usageOfVersion4(counts, metadata);
+  }
+  // Counts are objects since version 6 of the SDK, and numbers in version 5.
   const { inputTokens: input, outputTokens: output } = counts;
   const details = typeof input === 'object' ? input : undefined;
   return {
@@ -54,11 +99,28 @@ function usageOf(counts: Counts | undefined): Usage | undefined {
   };
 }
 
+/** The prompt tokens of Anthropic do not include cached ones there; those of other providers do. */
+function usageOfVersion4(counts: Counts, metadata: ProviderMetadata | undefined): Usage {
+  const input = countOf(counts.promptTokens);
+  const read = countOf(metadata?.anthropic?.cacheReadInputTokens) ?? 0;
+  const written = countOf(metadata?.anthropic?.cacheCreationInputTokens) ?? 0;
+  return {
+    input_tokens: input === undefined ? undefined : input + read + written,
+    output_tokens: countOf(counts.completionTokens),
+    cache_read_tokens: countOf(metadata?.openai?.cachedPromptTokens) ?? read,
+    cache_write_tokens: written,
+  };
+}
+
+function countOf(value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined;
+}
+
 function totalOf(count: TokenCounts | number | undefined): number | undefined {
   return typeof count === 'object' ? count.total : count;
 }
 
-/** The text where the answer is text; what holds calls of tools as JSON. */
+/** Plain text if the answer is text only; JSON if it contains tool calls or files. */
 function outputOf(parts: readonly Part[]): string | undefined {
   const said = parts.filter(({ type }) => type !== 'reasoning' && type !== 'source');
   if (said.length === 0) return undefined;
@@ -67,24 +129,25 @@ function outputOf(parts: readonly Part[]): string | undefined {
     : asTextWithoutBytes(said.map(({ text }) => text ?? '').join(''));
 }
 
-/** Parts of a stream that are content as they come; text comes in pieces instead. */
-const wholeParts = ['tool-call', 'tool-result', 'tool-approval-request', 'file'];
+/** Stream parts that are complete pieces of content; text comes in deltas instead. */
+const wholeParts = ['tool-result', 'tool-approval-request', 'file'];
 
-/** Puts the content together from the parts of a stream. */
+/** Assembles the content from the parts of a stream. */
 export class ContentCollector implements Collector {
   readonly #content: Part[] = [];
   readonly #texts = new Map<string, Part>();
   #model: string | undefined;
-  #usage: Counts | undefined;
+  #usage: Usage | undefined;
   #error: unknown;
 
   see(item: unknown): boolean {
     const part = item as StreamPart & { id?: string };
     const { type = '', id = '' } = part;
     if (type === 'response-metadata') this.#model = part.modelId ?? this.#model;
-    else if (type === 'finish') this.#usage = part.usage;
+    else if (type === 'finish') this.#usage = usageOf(part.usage, part.providerMetadata);
     else if (type === 'error') this.#error = part.error ?? 'unknown error';
-    else if (type === 'text-delta') this.#add(id, part.delta ?? '');
+    else if (type === 'text-delta') this.#add(id, part.delta ?? part.textDelta ?? '');
+    else if (type === 'tool-call') this.#content.push('args' in part ? toolCallOf(part) : part);
     else if (wholeParts.includes(type)) this.#content.push(part);
     return true;
   }
@@ -101,9 +164,9 @@ export class ContentCollector implements Collector {
 
   answer(): Answer {
     return {
-      model: this.#model,
+      responseModel: this.#model,
       output: outputOf(this.#content),
-      usage: usageOf(this.#usage),
+      usage: this.#usage,
       error: this.#error,
     };
   }

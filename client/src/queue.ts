@@ -1,6 +1,6 @@
 import type { Bytes } from './transport.ts';
 
-/** A trace that waits, as the bytes that will be sent. */
+/** A queued trace, as the bytes to send. */
 export interface Item {
   /** Counts up from 1 in the order of arrival. */
   readonly seq: number;
@@ -14,7 +14,7 @@ export interface QueueBounds {
   readonly maxBatchBytes: number;
 }
 
-/** What waits and what is under way, bounded together: both are held in memory. */
+/** Traces that wait and traces in flight, bounded together because both are in memory. */
 export class TraceQueue {
   readonly #bounds: QueueBounds;
   readonly #waiting: Item[] = [];
@@ -32,12 +32,12 @@ export class TraceQueue {
     return this.#heldTraces;
   }
 
-  /** The number of the latest arrival; 0 before the first. */
+  /** The number of the latest trace; 0 before the first. */
   get lastSeq(): number {
     return this.#lastSeq;
   }
 
-  /** The number of the one that waits longest; Infinity where none waits. */
+  /** The number of the trace that has waited longest; Infinity if none waits. */
   get headSeq(): number {
     return this.#waiting[0]?.seq ?? Number.POSITIVE_INFINITY;
   }
@@ -52,7 +52,7 @@ export class TraceQueue {
     return this.#heldTraces * 2 <= maxQueueTraces && this.#heldBytes * 2 <= maxQueueBytes;
   }
 
-  /** False where there is no room for it. */
+  /** False if the queue is full. */
   offer(bytes: Bytes): boolean {
     const { maxQueueTraces, maxQueueBytes } = this.#bounds;
     if (this.#heldTraces + 1 > maxQueueTraces) return false;
@@ -64,7 +64,7 @@ export class TraceQueue {
     return true;
   }
 
-  /** The longest waiting ones, as many as a batch may hold; one that is larger than a batch goes alone. */
+  /** The oldest traces, as many as fit into a batch; a trace that is larger than a batch is taken alone. */
   takeBatch(): Item[] {
     const { maxBatchTraces, maxBatchBytes } = this.#bounds;
     let count = 0;
@@ -84,7 +84,7 @@ export class TraceQueue {
     return this.#waiting.splice(0);
   }
 
-  /** They are stored or given up, and leave the memory. */
+  /** Removes traces that are stored or given up from the counts. */
   settle(items: readonly Item[]): void {
     this.#heldTraces -= items.length;
     for (const { bytes } of items) this.#heldBytes -= bytes.length;

@@ -20,27 +20,27 @@ import {
 } from './reply-shapes.ts';
 import type { Transport } from './transport.ts';
 
-/** What every read may be given. */
+/** Options of every read. */
 export interface ReadOptions {
-  /** Calls the request off. */
+  /** Aborts the request. */
   signal?: AbortSignal | undefined;
 }
 
 export interface ListOptions extends ReadOptions {
-  /** From 1, which is the newest; 1 unless set. */
+  /** Page number from 1, newest first (1). */
   page?: number | undefined;
-  /** Traces a page, at most 100; 20 unless set. */
+  /** Traces per page, at most 100 (20). */
   limit?: number | undefined;
-  /** Payloads to leave out, which makes lists small. */
+  /** Fields to leave out, for smaller lists. */
   omit?: readonly ('input' | 'output' | 'error_message')[] | undefined;
 }
 
 export interface GroupOptions extends ReadOptions {
-  /** At most so many records, up to 1,000; all unless set. */
+  /** Maximum number of records, up to 1,000. Default: all. */
   limit?: number | undefined;
 }
 
-/** The team's traces. The key needs the scope `read`. */
+/** The team's traces. The API key needs the scope `read` or `full`. */
 export class TraceReads {
   readonly #transport: Transport;
 
@@ -58,19 +58,19 @@ export class TraceReads {
     return read<TracePage>(this.#transport, path, tracePageShape, signal);
   }
 
-  /** One trace; a TraceTallyError with the code `trace_not_found` where the team has none with this id. */
+  /** One trace. Throws a TraceTallyError with the code `trace_not_found` if the team has none with this id. */
   async get(id: string, { signal }: ReadOptions = {}): Promise<Trace> {
-    // A path of dots would be another place, and an empty one the list.
+    // An empty id or one of dots would be the path of another route.
     if (/^\.{0,2}$/.test(id)) throw noSuchTrace();
     const path = `/traces/${encodeURIComponent(id)}`;
     return read<Trace>(this.#transport, path, traceShape, signal);
   }
 
   /**
-   * All traces that were there when it began, newest first, each exactly once, however many arrive meanwhile.
+   * All traces that existed at the start, newest first, each exactly once, however many arrive meanwhile.
    *
-   * A new trace pushes every other one place further back. `total` tells how many came since the first page, and so where the next
-   * trace is now.
+   * Each new trace moves every other one back by one position. `total` says how many arrived since the first page, and so at which
+   * position the next trace is now.
    */
   async *all(
     options: Omit<ListOptions, 'page'> = {},
@@ -82,16 +82,16 @@ export class TraceReads {
     let growth = 0;
     let lastIds = new Set<string>();
     for (;;) {
-      // Where traces arrive faster than pages are read, the page is asked for where the next trace is about to be.
+      // If traces arrive faster than pages are read, request the page on which the next trace is expected to be.
       const number = Math.floor((done + arrived + growth) / limit) + 1;
       const page = await this.list({ ...options, limit, page: number });
       limit = page.limit;
       startTotal ??= page.total;
       growth = Math.max(0, page.total - startTotal - arrived);
       arrived = page.total - startTotal;
-      // The place of the page's first trace among those that were there at the beginning; below 0 it is a new one.
+      // The position of the page's first trace among those that existed at the start; negative for a new one.
       const first = (number - 1) * limit - arrived;
-      // Fewer came than expected, and the page lies behind a gap.
+      // Fewer traces arrived than expected, so that this page would skip some.
       if (first > done) continue;
       const fresh = page.traces.slice(done - first);
       for (const trace of fresh) if (!lastIds.has(trace.id)) yield trace;
@@ -107,7 +107,7 @@ function noSuchTrace(): TraceTallyError {
   return new TraceTallyError({ status: 404, code: 'trace_not_found', detail });
 }
 
-/** Sums over the team's traces, always up to date. The key needs the scope `read`. */
+/** Totals over the team's traces, always up to date. The API key needs the scope `read` or `full`. */
 export class AnalyticsReads {
   readonly #transport: Transport;
 
@@ -120,12 +120,12 @@ export class AnalyticsReads {
     return this.#read<Overview>('overview', overviewShape, options);
   }
 
-  /** One record a model, the most used first. */
+  /** One record per model, most calls first. */
   async byModel(options: GroupOptions = {}): Promise<ModelRecord[]> {
     return this.#read<ModelRecord[]>('by-model', [modelRecordShape], options);
   }
 
-  /** One record a feature, the most used first; calls without a feature are in none. */
+  /** One record per feature, most calls first. Calls without a feature are not included. */
   async byFeature(options: GroupOptions = {}): Promise<FeatureRecord[]> {
     return this.#read<FeatureRecord[]>('by-feature', [featureRecordShape], options);
   }

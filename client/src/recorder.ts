@@ -1,12 +1,12 @@
 import type { TraceInput } from './api-types.ts';
+import type { Reporter } from './reporter.ts';
 
-/** What a wrapper needs of the client: a place to put a trace, and one to put what went wrong. Neither ever throws. */
-export interface Recorder {
+/** What a wrapper needs of the client. Its methods never throw. */
+export interface Recorder extends Reporter {
   enqueue(trace: TraceInput): void;
-  report(error: unknown): void;
 }
 
-/** What a call belongs to, for the analytics. */
+/** What a call belongs to in the analytics. */
 export interface Labels {
   feature?: string | undefined;
   user?: string | undefined;

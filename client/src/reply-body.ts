@@ -1,13 +1,13 @@
 /**
- * The text of a reply, or null if it is longer than the bound: then the rest is not read, whatever the reply says about its length.
- * Counted are the bytes that `fetch` hands out, which are unpacked.
+ * The text of a reply, or null if it is larger than the bound: then the rest is not read. Counts the decompressed bytes, not the
+ * Content-Length header.
  */
 export async function readReply(
   response: Response,
   bytesMax: number,
   signal: AbortSignal,
 ): Promise<string | null> {
-  // A redirect has no body, and some implementations of fetch have no streams.
+  // A redirect has no body, and some fetch implementations have no streams.
   if (typeof response.body?.getReader !== 'function') {
     const text = await response.text();
     return text.length > bytesMax ? null : text;
@@ -16,7 +16,7 @@ export async function readReply(
   const decoder = new TextDecoder();
   let text = '';
   let bytes = 0;
-  // Ends the read even if a fetch of the caller's own does not listen to the signal.
+  // Ends the read even if a custom fetch ignores the signal.
   const cancel = (): void => void reader.cancel().catch(() => {});
   if (signal.aborted) cancel();
   signal.addEventListener('abort', cancel);

@@ -1,4 +1,4 @@
-/** What a JSON value must look like: the names of its types, the shape of each item of a list, or the shapes of the required fields. */
+/** Describes a JSON value: the names of its types, the shape of the items of a list, or the shapes of the required fields. */
 export type Shape<T> = T extends readonly (infer Item)[]
   ? readonly [Shape<Item>]
   : T extends object
@@ -9,7 +9,7 @@ type RequiredField<T> = {
   [Field in keyof T]-?: undefined extends T[Field] ? never : Field;
 }[keyof T];
 
-/** Whether a reply is what the server would send. More fields than the required ones are fine: a newer server may have them. */
+/** Whether a reply has the required fields. Further fields are allowed: a newer server may send them. */
 export function fits<T>(value: unknown, shape: Shape<T>): value is T {
   return matches(value, shape);
 }

@@ -2,29 +2,29 @@ import { untilTooOld } from './backoff.ts';
 import type { Failure, RetryRule } from './backoff.ts';
 import { deliver } from './delivery.ts';
 import type { Outcome } from './delivery.ts';
-import { TraceTallyError, tracesInWords, withWhatItMeant } from './errors.ts';
+import { TraceTallyError, tracesInWords, withConsequence } from './errors.ts';
 import { beforeProcessEnds, forgetProcessEnd } from './process-end.ts';
 import { TraceQueue } from './queue.ts';
 import type { Item } from './queue.ts';
+import type { Serialise } from './trace-serialiser.ts';
 import type { Settings } from './settings.ts';
 import { Timers } from './timers.ts';
 import type { Alarm } from './timers.ts';
-import { serialise } from './transport.ts';
 import type { Bytes, Transport } from './transport.ts';
 
-/** What became of the traces that were enqueued: the first five add up to them all. */
+/** Counts of the enqueued traces by outcome. The first five add up to all of them. */
 export interface Stats {
-  /** Wait or are under way. */
+  /** Waiting or in flight. */
   queued: number;
   /** Stored by the server. */
   sent: number;
-  /** Found no room in the queue, or came after `close()`. */
+  /** Not accepted: the queue was full or the client closed. */
   dropped: number;
-  /** Refused as invalid or too large, by the server or since JSON cannot hold them. */
+  /** Rejected by the server as invalid or too large, or not convertible to JSON. */
   rejected: number;
-  /** Given up: the server could not be reached for too long, or does not take the key. */
+  /** Given up: the server could not be reached for too long, or did not accept the API key. */
   failed: number;
-  /** Tries after the first, of all batches. */
+  /** Retries of all batches. */
   retries: number;
 }
 
@@ -38,6 +38,7 @@ interface Waiter {
 export class Sender {
   readonly #settings: Settings;
   readonly #transport: Transport;
+  readonly #serialise: Serialise;
   readonly #report: (error: unknown) => void;
   readonly #rule: RetryRule;
   readonly #queue: TraceQueue;
@@ -45,22 +46,30 @@ export class Sender {
   readonly #counts = { sent: 0, dropped: 0, rejected: 0, failed: 0, retries: 0 };
   readonly #waiters = new Set<Waiter>();
   readonly #onProcessEnd = (): void => void this.#drain();
-  /** What arrived up to here goes out without waiting for more. */
+  /** Traces up to this number are sent without waiting for more. */
   #dueSeq = 0;
   #tick: Alarm | null = null;
   #stall: Alarm | null = null;
   #drains = 0;
   #underWay = 0;
   #isPumpPlanned = false;
-  #isDropTold = false;
-  #isOutageTold = false;
+  #isDropReported = false;
+  #isOutageReported = false;
   #isClosed = false;
   #closing: Promise<void> | null = null;
   #giveUp = new AbortController();
+  /** Why the last attempt failed, until one succeeds. */
+  #lastFailure: TraceTallyError | null = null;
 
-  constructor(settings: Settings, transport: Transport, report: (error: unknown) => void) {
+  constructor(
+    settings: Settings,
+    transport: Transport,
+    serialise: Serialise,
+    report: (error: unknown) => void,
+  ) {
     this.#settings = settings;
     this.#transport = transport;
+    this.#serialise = serialise;
     this.#report = report;
     this.#rule = untilTooOld(settings);
     this.#queue = new TraceQueue(settings);
@@ -70,11 +79,11 @@ export class Sender {
     return { queued: this.#queue.held, ...this.#counts };
   }
 
-  /** Never throws. The trace is read now: what happens to the object later has no effect. */
+  /** Never throws. The trace is read now: later changes of the object have no effect. */
   enqueue(trace: unknown): void {
     let bytes: Bytes;
     try {
-      bytes = serialise(trace);
+      bytes = this.#serialise(trace);
     } catch (error) {
       this.#counts.rejected += 1;
       this.#report(error);
@@ -92,7 +101,7 @@ export class Sender {
     if (this.#queue.hasFullBatch) this.#planPump();
   }
 
-  /** Resolves when all that was enqueued before is stored or given up. */
+  /** Resolves when all traces that were enqueued before are stored or given up. */
   async flush(): Promise<void> {
     if (this.#queue.held === 0) return;
     this.#timers.hold();
@@ -103,7 +112,7 @@ export class Sender {
     this.#timers.release();
   }
 
-  /** Sends what is there, then takes no more. */
+  /** Sends what is queued, then accepts no more. */
   async close(): Promise<void> {
     this.#closing ??= this.#close();
     await this.#closing;
@@ -112,12 +121,12 @@ export class Sender {
   async #close(): Promise<void> {
     await this.#drain();
     this.#isClosed = true;
-    this.#isDropTold = false;
-    // What arrived during the first drain was accepted, and so it is sent as well.
+    this.#isDropReported = false;
+    // Traces that were accepted during the first drain are sent as well.
     await this.#drain();
   }
 
-  /** A flush that gives up when nothing gets through for too long. */
+  /** A flush that drops what is queued when no batch gets through for too long. */
   async #drain(): Promise<void> {
     this.#drains += 1;
     this.#watchForStall();
@@ -138,25 +147,28 @@ export class Sender {
     this.#giveUp.abort();
     this.#giveUp = new AbortController();
     const { closeTimeoutMs } = this.#settings;
-    const detail = `${tracesInWords(count)} given up at the end: nothing got through for ${closeTimeoutMs} ms.`;
+    const reason = this.#lastFailure?.detail ?? 'The server did not reply.';
+    const dropped = `${tracesInWords(count)} dropped at shutdown`;
+    const detail = `${dropped}: nothing could be sent for ${closeTimeoutMs} ms. ${reason}`;
     this.#report(new TraceTallyError({ code: 'given_up', detail }));
     this.#settle(waiting, outcome);
   }
 
   #drop(): void {
     this.#counts.dropped += 1;
-    // The first of an episode is told; the others are counted. Else a full queue would flood the log.
-    if (this.#isDropTold) return;
-    this.#isDropTold = true;
+    // Only the first drop of an episode is reported; otherwise a full queue would flood the log.
+    if (this.#isDropReported) return;
+    this.#isDropReported = true;
     this.#report(
       this.#isClosed
         ? new TraceTallyError({
             code: 'closed',
-            detail: 'A trace came after close() and was dropped; more are counted only.',
+            detail:
+              'A trace was dropped because the client is closed. Further drops are only counted.',
           })
         : new TraceTallyError({
             code: 'queue_overflow',
-            detail: `${tracesInWords(this.#queue.held)} wait already; a trace was dropped, and more are counted only.`,
+            detail: `A trace was dropped because the queue is full (${tracesInWords(this.#queue.held)}). Further drops are only counted.`,
           }),
     );
   }
@@ -166,7 +178,7 @@ export class Sender {
     this.#planPump();
   }
 
-  /** After the caller's own work, so that `enqueue` costs him no more than to read the trace. */
+  /** Runs after the caller's own code, so that `enqueue` takes no longer than reading the trace. */
   #planPump(): void {
     if (this.#isPumpPlanned) return;
     this.#isPumpPlanned = true;
@@ -193,21 +205,23 @@ export class Sender {
       signal,
       sleep: async (ms, failure) => {
         this.#counts.retries += 1;
-        this.#tellOfOutage(failure);
+        this.#lastFailure = failure.error;
+        this.#reportOutage(failure);
         await this.#sleep(ms, signal);
       },
+      startTimer: (ms, run) => this.#timers.start(ms, run),
       settle: (settled, outcome) => this.#settle(settled, outcome),
     });
     this.#underWay -= 1;
     this.#planPump();
   }
 
-  /** A wrong address would else show itself only when the first batch is given up. */
-  #tellOfOutage({ error, retries }: Failure): void {
-    if (this.#isOutageTold || retries < this.#settings.maxRetries) return;
-    this.#isOutageTold = true;
-    const meaning = `${tracesInWords(this.#queue.held)} wait and are tried again`;
-    this.#report(withWhatItMeant(error, meaning));
+  /** Otherwise a wrong address would show only when the first batch is given up. A shutdown reports once, at its end. */
+  #reportOutage({ error, retries }: Failure): void {
+    if (this.#isOutageReported || this.#drains > 0 || retries < this.#settings.maxRetries) return;
+    this.#isOutageReported = true;
+    const consequence = `${tracesInWords(this.#queue.held)} queued; sending is retried`;
+    this.#report(withConsequence(error, consequence));
   }
 
   async #sleep(ms: number, signal: AbortSignal): Promise<void> {
@@ -228,8 +242,11 @@ export class Sender {
     this.#counts.rejected += rejected;
     this.#counts.failed += failed;
     this.#queue.settle(items);
-    if (stored > 0) this.#isOutageTold = false;
-    if (this.#queue.isHalfEmpty && !this.#isClosed) this.#isDropTold = false;
+    if (stored > 0) {
+      this.#isOutageReported = false;
+      this.#lastFailure = null;
+    }
+    if (this.#queue.isHalfEmpty && !this.#isClosed) this.#isDropReported = false;
     if (this.#drains > 0 && stored > 0) this.#watchForStall();
     if (this.#queue.held === 0) this.#rest();
     for (const waiter of this.#waiters) this.#countDown(waiter, items);

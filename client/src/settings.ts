@@ -1,52 +1,16 @@
-/** How a client is set up. All of it may be left out where the environment names the key. */
-export interface TraceTallyOptions {
-  /** The team's API key. Else the variable `TRACETALLY_API_KEY`. */
-  apiKey?: string | undefined;
-  /** Where the server is, with its base path. Else the variable `TRACETALLY_URL`, else `http://127.0.0.1:4000`. */
-  baseUrl?: string | undefined;
-  /**
-   * Hears of everything that went wrong in the background: traces that were dropped, refused or given up, and an outage once it
-   * lasts. Errors never hold prompts or answers. Left out, they are printed as warnings.
-   */
-  onError?: ((error: Error) => void | Promise<void>) | undefined;
-  /** Another `fetch` than the global one. */
-  fetch?: typeof globalThis.fetch | undefined;
-  /** Whether bodies over 1 KiB are packed; true unless set. */
-  gzip?: boolean | undefined;
-  /** A batch is sent when it holds so many traces (100), … */
-  maxBatchTraces?: number | undefined;
-  /** … or so many bytes (1 MiB), … */
-  maxBatchBytes?: number | undefined;
-  /** … or when its first trace has waited for so long (1,000 ms). */
-  flushIntervalMs?: number | undefined;
-  /** Batches that may be under way at once (1). With one, traces are stored in the order in which they were enqueued. */
-  maxConcurrentBatches?: number | undefined;
-  /** What may wait in memory, those under way included (10,000 traces). What comes on top is dropped and counted. */
-  maxQueueTraces?: number | undefined;
-  /** The same in bytes (64 MiB). */
-  maxQueueBytes?: number | undefined;
-  /** How often a call that you wait for (`record` and the reads) is tried again (4). */
-  maxRetries?: number | undefined;
-  /** How long a batch is tried again before it is given up (5 minutes). */
-  maxRetryAgeMs?: number | undefined;
-  /** The longest first pause before a retry (200 ms); it doubles each time, and the pause is drawn at random below it. */
-  retryDelayMs?: number | undefined;
-  /** Where the doubling ends (30,000 ms). */
-  retryDelayMaxMs?: number | undefined;
-  /** How long one try may take (10,000 ms). */
-  requestTimeoutMs?: number | undefined;
-  /** How long the reply to a read may be, unpacked (256 MiB). A longer one is an error with the code `reply_too_large`. */
-  maxReplyBytes?: number | undefined;
-  /** How long `close()`, and the end of the process, wait without any batch getting through before they give up (10,000 ms). */
-  closeTimeoutMs?: number | undefined;
-}
+import type { TraceTallyOptions } from './options.ts';
 
 type Numbers = { readonly [name in keyof typeof numberRules]: number };
 
 export interface Settings extends Numbers {
-  readonly apiKey: string;
+  /** Null if there is none. */
+  readonly apiKey: string | null;
   /** Without a slash at its end. */
   readonly baseUrl: string;
+  readonly enabled: boolean;
+  readonly sampleRate: number;
+  readonly mask: ((text: string) => unknown) | null;
+  readonly captureText: boolean;
   readonly onError: (error: Error) => void | Promise<void>;
   readonly fetch: typeof globalThis.fetch;
   readonly gzip: boolean;
@@ -55,7 +19,7 @@ export interface Settings extends Numbers {
 const hourMs = 3_600_000;
 const mib = 1024 * 1024;
 
-/** An idempotency key lives for 24 hours on the server. A batch must never be tried again after that: it could be stored twice. */
+/** The server keeps an idempotency key for 24 hours. A batch must not be retried after that: it could be stored twice. */
 export const idempotencyLifeMs = 23 * hourMs;
 
 const numberRules = {
@@ -70,12 +34,23 @@ const numberRules = {
   retryDelayMs: { usual: 200, min: 1, max: hourMs },
   retryDelayMaxMs: { usual: 30_000, min: 1, max: hourMs },
   requestTimeoutMs: { usual: 10_000, min: 1, max: hourMs },
-  closeTimeoutMs: { usual: 10_000, min: 1, max: hourMs },
-  // More would not fit into one string.
+  // A process whose server is down must end within two seconds.
+  closeTimeoutMs: { usual: 1_500, min: 1, max: hourMs },
+  // A larger reply would not fit into one string.
   maxReplyBytes: { usual: 256 * mib, min: mib, max: 500 * mib },
 };
 
-const otherNames = ['apiKey', 'baseUrl', 'onError', 'fetch', 'gzip'];
+const otherNames = [
+  'apiKey',
+  'baseUrl',
+  'enabled',
+  'sampleRate',
+  'mask',
+  'captureText',
+  'onError',
+  'fetch',
+  'gzip',
+];
 const defaultUrl = 'http://127.0.0.1:4000';
 
 /** Checked and frozen. The only reader of the environment. */
@@ -83,31 +58,32 @@ export function readSettings(options: TraceTallyOptions = {}): Settings {
   const known = [...otherNames, ...Object.keys(numberRules)];
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
-      throw new Error(`TraceTally has no setting "${name}". It has: ${known.join(', ')}.`);
+      throw new Error(`TraceTally has no option "${name}". Its options are: ${known.join(', ')}.`);
     }
   }
   return Object.freeze({
     apiKey: readKey(options.apiKey),
     baseUrl: readUrl(options.baseUrl),
+    enabled: readEnabled(options.enabled),
+    sampleRate: readSampleRate(options.sampleRate ?? 1),
+    mask: readFunction('mask', options.mask) ?? null,
+    captureText: readBoolean('captureText', options.captureText ?? true),
     onError: readFunction('onError', options.onError) ?? warn,
-    // Looked up at each call, so that a fetch that is replaced later is used, and never called as somebody's method.
+    // Looked up at each call: a fetch that is replaced later is used, and it is never called as a method of the settings.
     fetch: readFunction('fetch', options.fetch) ?? ((...args) => globalThis.fetch(...args)),
     gzip: readBoolean('gzip', options.gzip ?? true),
     ...readNumbers(options),
   });
 }
 
-function readKey(given: string | undefined): string {
+function readKey(given: string | undefined): string | null {
   const key = given ?? environment('TRACETALLY_API_KEY') ?? '';
-  if (key === '') {
-    throw new Error(
-      'TraceTally needs an API key: pass the setting "apiKey" or set the variable TRACETALLY_API_KEY.',
-    );
-  }
-  // The key itself never goes into a message: messages end up in logs.
+  if (key === '') return null;
+  // The message must not contain the key: messages end up in logs.
   if (typeof key !== 'string' || !/^[\x21-\x7e]+$/.test(key)) {
+    const where = origin(given, 'apiKey', 'TRACETALLY_API_KEY');
     throw new Error(
-      `The API key of TraceTally (${origin(given, 'apiKey', 'TRACETALLY_API_KEY')}) must be visible ASCII characters, without spaces or line breaks.`,
+      `The TraceTally API key (${where}) must consist of visible ASCII characters, without spaces or line breaks.`,
     );
   }
   return key;
@@ -119,11 +95,11 @@ function readUrl(given: string | undefined): string {
   const where = origin(given, 'baseUrl', 'TRACETALLY_URL');
   const url = parseUrl(text);
   if (url === null || !/^https?:$/.test(url.protocol)) {
-    throw new Error(`The URL of TraceTally (${where}) must be like ${defaultUrl}.`);
+    throw new Error(`The TraceTally URL (${where}) must be an HTTP URL such as ${defaultUrl}.`);
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
     throw new Error(
-      `The URL of TraceTally (${where}) must hold no user, password, "?" or "#": only the server and its base path.`,
+      `The TraceTally URL (${where}) must not contain a user, a password, "?" or "#", only the server and its base path.`,
     );
   }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
@@ -137,8 +113,25 @@ function parseUrl(text: unknown): URL | null {
   }
 }
 
-function origin(given: unknown, setting: string, variable: string): string {
-  return given === undefined ? `the variable ${variable}` : `the setting "${setting}"`;
+function origin(given: unknown, option: string, variable: string): string {
+  return given === undefined ? `environment variable ${variable}` : `option "${option}"`;
+}
+
+function readEnabled(given: boolean | undefined): boolean {
+  if (given !== undefined) return readBoolean('enabled', given);
+  const text = (environment('TRACETALLY_ENABLED') ?? '').trim().toLowerCase();
+  if (text === '' || text === 'true' || text === '1') return true;
+  if (text === 'false' || text === '0') return false;
+  throw new Error('The environment variable TRACETALLY_ENABLED must be true or false.');
+}
+
+function readSampleRate(value: unknown): number {
+  if (typeof value !== 'number' || !(value >= 0 && value <= 1)) {
+    throw new Error(
+      `The option "sampleRate" must be a number from 0 to 1, not ${inMessage(value)}.`,
+    );
+  }
+  return value;
 }
 
 function readNumbers(options: TraceTallyOptions): Numbers {
@@ -146,7 +139,7 @@ function readNumbers(options: TraceTallyOptions): Numbers {
     const value = options[name as keyof Numbers] ?? usual;
     if (!Number.isSafeInteger(value) || value < min || value > max) {
       throw new Error(
-        `The setting "${name}" must be a whole number from ${min} to ${max}, not ${String(value)}.`,
+        `The option "${name}" must be a whole number from ${min} to ${max}, not ${inMessage(value)}.`,
       );
     }
     return [name, value];
@@ -154,25 +147,30 @@ function readNumbers(options: TraceTallyOptions): Numbers {
   return Object.fromEntries(entries) as Numbers;
 }
 
+/** Numbers are shown; any other value could be a secret in the wrong place. */
+function inMessage(value: unknown): string {
+  return typeof value === 'number' ? String(value) : `a ${typeof value}`;
+}
+
 function readBoolean(name: string, value: unknown): boolean {
-  if (typeof value !== 'boolean') throw new Error(`The setting "${name}" must be true or false.`);
+  if (typeof value !== 'boolean') throw new Error(`The option "${name}" must be true or false.`);
   return value;
 }
 
 function readFunction<F>(name: string, value: F | undefined): F | undefined {
   if (value !== undefined && typeof value !== 'function') {
-    throw new Error(`The setting "${name}" must be a function.`);
+    throw new Error(`The option "${name}" must be a function.`);
   }
   return value;
 }
 
-/** A loss that nobody hears of is worse than a line on the console. */
+/** The default for `onError`: problems must not go unnoticed. */
 function warn(error: Error): void {
   // oxlint-disable-next-line no-console
   console.warn(`TraceTally: ${error.message}`);
 }
 
-/** Undefined where there is no environment (a browser), or it may not be read (Deno without the permission). */
+/** Undefined if there is no environment (a browser) or it may not be read (Deno without the permission). */
 function environment(name: string): string | undefined {
   try {
     const { process } = globalThis as { process?: { env?: Record<string, string | undefined> } };

@@ -1,7 +1,9 @@
-/** What runs after a while, unless it is cancelled. */
+/** A timer that can be cancelled. */
 export interface Alarm {
   cancel(): void;
 }
+
+export type StartTimer = (ms: number, run: () => void) => Alarm;
 
 interface Entry {
   timer: ReturnType<typeof setTimeout>;
@@ -9,7 +11,13 @@ interface Entry {
 
 const timerMsMax = 2 ** 31 - 1;
 
-/** Timers that keep the process alive only while somebody waits for what they do. */
+/** A timer that keeps the process alive. */
+export function startTimer(ms: number, run: () => void): Alarm {
+  const timer = setTimeout(run, Math.min(ms, timerMsMax));
+  return { cancel: () => clearTimeout(timer) };
+}
+
+/** Timers that keep the process alive only while their result is awaited. */
 export class Timers {
   readonly #entries = new Set<Entry>();
   #holders = 0;
@@ -33,7 +41,7 @@ export class Timers {
     };
   }
 
-  /** From now on the timers keep the process alive, until as many `release` came. */
+  /** From now on the timers keep the process alive, until `release` was called as often as `hold`. */
   hold(): void {
     if (this.#holders++ === 0) this.#letAllEnd(false);
   }

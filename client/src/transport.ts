@@ -1,15 +1,17 @@
 import { parseRetryAfter, whileWaitedFor, withRetries } from './backoff.ts';
-import { errorOfReply, TraceTallyError } from './errors.ts';
+import { errorOfReply, noApiKey, TraceTallyError } from './errors.ts';
 import { readReply } from './reply-body.ts';
 import type { Settings } from './settings.ts';
+import { startTimer } from './timers.ts';
+import type { StartTimer } from './timers.ts';
 
 export type Bytes = Uint8Array<ArrayBuffer>;
 
-/** A body that is ready to be sent any number of times. */
+/** A request body that can be sent any number of times. */
 export interface Body {
   bytes: Bytes;
   packed: boolean;
-  /** Before it was packed. */
+  /** The size before compression. */
   plainBytes: number;
 }
 
@@ -20,13 +22,15 @@ export interface Call<T> {
   body?: Body;
   idempotencyKey?: string;
   signal?: AbortSignal | undefined;
-  /** Whether it is a reply to this call; any other is an error with the code `bad_reply`. */
+  /** Starts the timer of the timeout. Default: one that keeps the process alive. */
+  startTimer?: StartTimer;
+  /** Whether the JSON is a reply to this call; anything else is an error with the code `bad_reply`. */
   isReply(reply: unknown): reply is T;
 }
 
-/** Below this a packed body saves nothing: it fits into one packet as it is. */
+/** A smaller body fits into one packet, so that compression saves nothing. */
 const packBytesMin = 1024;
-/** Of an error, and of what the server adds to a write: ids and times of 1,000 traces, or why each of them was rejected. */
+/** The bound of an error reply, and of what the server adds to a write: ids and times of 1,000 traces, or why each was rejected. */
 const replyBytesMax = 4 * 1024 * 1024;
 const encoder = new TextEncoder();
 
@@ -38,7 +42,7 @@ export class Transport {
     this.#settings = settings;
   }
 
-  /** Packs once for all tries. */
+  /** Compresses once for all attempts. */
   async prepare(bytes: Bytes): Promise<Body> {
     const { gzip } = this.#settings;
     const plain = { bytes, packed: false, plainBytes: bytes.length };
@@ -50,12 +54,12 @@ export class Transport {
       const packed = new Uint8Array(await new Response(stream).arrayBuffer());
       return { bytes: packed, packed: true, plainBytes: bytes.length };
     } catch {
-      // Packing only saves bytes on the way; no trace may be lost for want of it.
+      // Compression is an optimisation; its failure must not lose a trace.
       return plain;
     }
   }
 
-  /** Tries a few times, for a caller who waits. */
+  /** Retries a few times, for calls that the caller awaits. */
   async call<T>(call: Call<T>): Promise<T> {
     return withRetries(
       () => this.try(call),
@@ -64,14 +68,15 @@ export class Transport {
     );
   }
 
-  /** One request, and the JSON of its reply. */
+  /** One request; returns the JSON of its reply. */
   async try<T>(call: Call<T>): Promise<T> {
     const { requestTimeoutMs } = this.#settings;
     const cut = new AbortController();
     let stop: (error: TraceTallyError) => void = () => {};
-    // The race ends the wait even where a fetch of the caller's own does not listen to the signal.
+    // The race ends the wait even if a custom fetch ignores the signal.
     const stopped = new Promise<never>((_resolve, reject) => (stop = reject));
-    const timer = setTimeout(() => stop(noReply(requestTimeoutMs)), requestTimeoutMs);
+    const start = call.startTimer ?? startTimer;
+    const timer = start(requestTimeoutMs, () => stop(noReply(requestTimeoutMs)));
     const onAbort = (): void => stop(aborted());
     call.signal?.addEventListener('abort', onAbort);
     try {
@@ -81,13 +86,14 @@ export class Transport {
       cut.abort();
       throw error instanceof TraceTallyError ? error : networkError(error);
     } finally {
-      clearTimeout(timer);
+      timer.cancel();
       call.signal?.removeEventListener('abort', onAbort);
     }
   }
 
   async #exchange<T>(call: Call<T>, signal: AbortSignal): Promise<T> {
     const { fetch, baseUrl, apiKey, maxReplyBytes } = this.#settings;
+    if (apiKey === null) throw noApiKey('This call needs an API key.');
     const response = await fetch(`${baseUrl}${call.path}`, {
       method: call.method,
       headers: {
@@ -98,7 +104,7 @@ export class Transport {
         ...(call.idempotencyKey !== undefined && { 'idempotency-key': call.idempotencyKey }),
       },
       body: call.body?.bytes ?? null,
-      // A redirected POST would arrive as a GET, and its reply look like a success.
+      // A redirected POST would arrive as a GET, and its reply would look like a success.
       redirect: 'manual',
       signal,
     });
@@ -113,7 +119,7 @@ export class Transport {
       if (!call.isReply(reply)) throw badReply(status);
       return reply;
     }
-    // An error that is too long to be read is known by its status.
+    // If an error reply is too long to be read, its status has to do.
     const text = (await readReply(response, replyBytesMax, signal)) ?? '';
     const retryAfterMs = parseRetryAfter(response.headers.get('retry-after'), Date.now());
     const requestId = response.headers.get('x-request-id');
@@ -121,27 +127,30 @@ export class Transport {
   }
 }
 
-/** The text of a value as bytes, or a TraceTallyError that says why there is none. */
-export function serialise(value: unknown): Bytes {
+/** Of JSON.stringify. */
+export type Replacer = (this: unknown, key: string, value: unknown) => unknown;
+
+/** The JSON of an object as bytes, or a TraceTallyError that says why there is none. */
+export function serialise(value: unknown, replacer?: Replacer): Bytes {
   let text: string | undefined;
   let cause: unknown;
   try {
-    text = JSON.stringify(value) as string | undefined;
+    text = JSON.stringify(value, replacer) as string | undefined;
   } catch (error) {
     cause = error;
   }
   if (text?.startsWith('{') !== true) {
-    const why = cause instanceof Error ? `: ${cause.name} while reading its fields` : '';
+    const why = cause instanceof Error ? ` (${cause.name} while its fields were read)` : '';
     throw new TraceTallyError({
       code: 'not_serialisable',
-      detail: `A trace must be an object that JSON can hold${why}.`,
+      detail: `A trace must be an object that can be converted to JSON${why}.`,
       cause,
     });
   }
   return encoder.encode(text);
 }
 
-/** Random enough that no two requests ever share one; also where `crypto.randomUUID` is missing, as on pages without TLS. */
+/** 128 random bits. `crypto.randomUUID` is missing on pages without TLS. */
 export function newIdempotencyKey(): string {
   const bytes = crypto.getRandomValues(new Uint8Array(16));
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
@@ -160,7 +169,7 @@ function replyTooLarge(status: number, bytesMax: number): TraceTallyError {
   return new TraceTallyError({
     status,
     code: 'reply_too_large',
-    detail: `The reply is longer than ${bytesMax} bytes and was not read to its end.`,
+    detail: `The reply is larger than ${bytesMax} bytes and was not read to its end.`,
   });
 }
 
@@ -168,19 +177,20 @@ function badReply(status: number): TraceTallyError {
   return new TraceTallyError({
     status,
     code: 'bad_reply',
-    detail: 'The reply is not one of TraceTally; is something else at this address?',
+    detail:
+      'The reply did not come from TraceTally. Check that "baseUrl" is the address of a TraceTally server.',
   });
 }
 
 function noReply(timeoutMs: number): TraceTallyError {
   return new TraceTallyError({
     code: 'no_reply',
-    detail: `No whole reply came within ${timeoutMs} ms.`,
+    detail: `The server did not send a complete reply within ${timeoutMs} ms.`,
   });
 }
 
 function aborted(): TraceTallyError {
-  return new TraceTallyError({ code: 'aborted', detail: 'The request was called off.' });
+  return new TraceTallyError({ code: 'aborted', detail: 'The request was aborted.' });
 }
 
 function redirected(response: Response): TraceTallyError {
@@ -188,18 +198,18 @@ function redirected(response: Response): TraceTallyError {
   return new TraceTallyError({
     status: response.status,
     code: 'redirected',
-    detail: `The server sends requests on${target === null ? '' : ` to ${target}`}; set "baseUrl" to where they end up.`,
+    detail: `The server redirects requests${target === null ? '' : ` to ${target}`}. Set "baseUrl" to the final address.`,
   });
 }
 
 function networkError(error: unknown): TraceTallyError {
-  // What fetch throws says only "fetch failed"; the reason stands in its cause.
+  // The error of fetch says only "fetch failed"; its cause has the reason.
   const { cause } = (error ?? {}) as { cause?: unknown };
   const reason = cause instanceof Error ? cause : error;
-  const told = textOf(reason, 'code') ?? textOf(reason, 'message') ?? 'no reason given';
+  const why = textOf(reason, 'code') ?? textOf(reason, 'message') ?? 'unknown reason';
   return new TraceTallyError({
     code: 'network_error',
-    detail: `The server could not be reached, or the connection broke (${told}).`,
+    detail: `The server could not be reached or the connection broke (${why}).`,
     cause: error,
   });
 }

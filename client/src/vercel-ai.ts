@@ -7,17 +7,18 @@ import { watchedSource } from './wrap-readable.ts';
 import { recordWhenForgotten } from './wrap-stream.ts';
 import { asTextWithoutBytes } from './wrap-text.ts';
 
-/** What the AI SDK hands to a middleware, as far as it is looked at. */
+/** The part of what the AI SDK passes to a middleware that is used. */
 export interface MiddlewareOptions {
   params: { prompt?: unknown; abortSignal?: AbortSignal | undefined };
   model: { modelId?: string; provider?: string };
 }
 
 /**
- * A middleware for `wrapLanguageModel` of the AI SDK (`ai`). Described by its shape, so that the package is not needed to use this one.
+ * A middleware for `wrapLanguageModel` of the AI SDK (the package `ai`, versions 4 to 7). Declared by its shape, so that this package
+ * does not depend on `ai`.
  */
 export interface VercelMiddleware {
-  /** Both the versions 3 and 4 of the SDK's interface take it. */
+  /** Newer interface versions accept it as well; AI SDK 4 and 5 ignore it. */
   readonly specificationVersion: 'v3';
   wrapGenerate<R>(options: MiddlewareOptions & { doGenerate: () => PromiseLike<R> }): Promise<R>;
   wrapStream<R extends { stream: ReadableStream<unknown> }>(
@@ -25,7 +26,18 @@ export interface VercelMiddleware {
   ): Promise<R>;
 }
 
-/** Records each call that the AI SDK makes to a model: one for each step of `generateText` or `streamText`. */
+/** For a client that records nothing. */
+export const passThroughMiddleware: VercelMiddleware = {
+  specificationVersion: 'v3',
+  async wrapGenerate({ doGenerate }) {
+    return doGenerate();
+  },
+  async wrapStream({ doStream }) {
+    return doStream();
+  },
+};
+
+/** Records each call that the AI SDK makes to a model: one per step of `generateText` or `streamText`. */
 export function vercelMiddleware(recorder: Recorder, labels: Labels = {}): VercelMiddleware {
   loadPrices();
 
@@ -80,7 +92,7 @@ function observed(
   return observing;
 }
 
-/** Comes before the provider has said anything. */
+/** Precedes the first answer of the provider. */
 function isStart(part: unknown): boolean {
   return (part as { type?: unknown } | undefined)?.type === 'stream-start';
 }

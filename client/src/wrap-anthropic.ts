@@ -6,8 +6,8 @@ import type { Plan, Scope } from './wrap-client.ts';
 import { recorded } from './wrap-record.ts';
 
 /**
- * The same client, with its messages recorded; it behaves as the bare one does. The client that is passed is not changed. Cheap enough
- * to call for each request, for other labels: `wrapAnthropic(anthropic, { user })`.
+ * The same client, with its messages recorded. It behaves like the unwrapped client, which is not changed. Cheap enough to call for
+ * each request with other labels: `wrapAnthropic(anthropic, { user })`.
  */
 export function wrapAnthropic<C extends object>(
   recorder: Recorder,

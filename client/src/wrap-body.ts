@@ -7,8 +7,8 @@ import type { Collector } from './wrap-stream.ts';
 type Bytes = Uint8Array<ArrayBuffer>;
 
 /**
- * Looks at the server-sent events of a response while its reader reads them: some helpers of the SDKs read the body themselves. The
- * response stays the SDK's own, only its `body` is looked through.
+ * Observes the server-sent events of a response while they are read, because some helpers of the SDKs read the body themselves. The
+ * response stays the SDK's own; only its `body` is replaced.
  */
 export function observeBody(
   recorder: Recorder,
@@ -37,7 +37,7 @@ export function observeBody(
   Object.defineProperty(response, 'body', { configurable: true, get: () => observed });
 }
 
-/** Takes bytes as they come and hands on the data of each whole event. */
+/** Takes bytes in any pieces and passes on the data of each complete event. */
 function eventReader(take: (data: string) => void): (bytes: Bytes) => void {
   const decoder = new TextDecoder();
   let rest = '';

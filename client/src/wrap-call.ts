@@ -4,7 +4,7 @@ import type { Seller, Usage } from './price.ts';
 import type { Labels, Recorder } from './recorder.ts';
 import { cleanCount, cleanName, cleanUsd, errorText } from './wrap-text.ts';
 
-/** What is known of a call when it starts. Text is taken then: callers go on to use the lists that they passed. */
+/** What is known of a call when it starts. The input is converted to text then, because callers may change their lists later. */
 export interface Asked {
   model: unknown;
   input: string | undefined;
@@ -14,15 +14,18 @@ export interface Asked {
 
 /** What a provider answered, as far as it is known. */
 export interface Answer {
+  /** Replaces the requested model. */
   model?: unknown;
+  /** The exact model that answered, such as `gpt-4o-2024-08-06` for `gpt-4o`; used for the price. */
+  responseModel?: unknown;
   output?: string | undefined;
   usage?: Usage | undefined;
   cost_usd?: number | undefined;
-  /** Set where the provider says that the call failed, though the request did not. */
+  /** Set if the provider reports a failure although the request succeeded. */
   error?: unknown;
 }
 
-/** One call under way. It is recorded once, by whichever of the two comes first; neither throws. */
+/** A call in progress. The first call of `end` or `fail` records it; neither throws. */
 export interface Call {
   end(answer: Answer): void;
   fail(error: unknown, answer?: Answer): void;
@@ -36,9 +39,10 @@ export function beginCall(recorder: Recorder, asked: Asked): Call {
     if (isRecorded) return;
     isRecorded = true;
     const latencyMs = performance.now() - startMs;
-    guard(recorder, () =>
-      priced(recorder, traceOf(asked, answer, latencyMs), answer.usage, asked.seller),
-    );
+    guard(recorder, () => {
+      const trace = traceOf(asked, answer, latencyMs);
+      priced(recorder, trace, answer.usage, asked.seller, cleanName(answer.responseModel));
+    });
   }
 
   return {
@@ -51,8 +55,10 @@ function traceOf(asked: Asked, answer: Answer, latencyMs: number): TraceInput {
   const { usage, error } = answer;
   const { feature, user } = asked.labels;
   const isError = error !== undefined && error !== null;
+  // The requested name comes first, so that successes and failures of one model are counted under one name.
+  const models = [answer.model, asked.model, answer.responseModel].map(cleanName);
   return withoutGaps({
-    model: cleanName(answer.model) ?? cleanName(asked.model) ?? 'unknown',
+    model: models.find((model) => model !== undefined) ?? 'unknown',
     input: asked.input,
     output: answer.output,
     prompt_tokens: cleanCount(usage?.input_tokens),
@@ -72,7 +78,7 @@ function withoutGaps(trace: TraceInput): TraceInput {
   return trace;
 }
 
-/** Recording must never break the call that it records: what goes wrong in it is reported, and the call goes on. */
+/** Recording must never break the recorded call: a problem is reported, and the call goes on. */
 export function guard<T>(recorder: Recorder, run: () => T): T | undefined {
   try {
     return run();

@@ -2,14 +2,14 @@ import type { Labels, Recorder } from './recorder.ts';
 
 type Method = (...args: unknown[]) => unknown;
 
-/** Stands in for a method: gets the method, bound to its object, and the arguments. */
+/** Replaces a method: receives the method, bound to its object, and the arguments. */
 export type Stand = (method: Method, args: unknown[]) => unknown;
 
-/** Which parts of an SDK's client are looked at. Everything else is the client's own. */
+/** Which parts of an SDK's client are wrapped. Everything else stays unchanged. */
 export interface Plan {
   /** Methods that are recorded. */
   calls?: Readonly<Record<string, Stand>>;
-  /** Methods that make such calls inside. They run on the wrapped objects, so that those calls are recorded too. */
+  /** Methods that make such calls internally. They run on the wrapped objects, so that those calls are recorded too. */
   helpers?: readonly string[];
   /** Methods that return another client. */
   copies?: readonly string[];
@@ -25,12 +25,12 @@ interface Origin extends Scope {
   client: object;
 }
 
-/** What our own wrapped clients were made of. */
+/** The original clients of wrapped clients. */
 const origins = new WeakMap<object, Origin>();
 
 /**
- * A view of the client that records. The client itself is not touched. Wrapping a wrapped client of the same recorder adds labels,
- * and does not record twice.
+ * A proxy of the client that records. The client itself is not changed. Wrapping a wrapped client of the same recorder adds labels and
+ * does not record twice.
  */
 export function wrapClient<C extends object>(
   scope: Scope,
@@ -58,7 +58,7 @@ export function wrapClient<C extends object>(
       if (call !== undefined) return (...args) => call(onTarget, args);
       if (includes(plan.helpers, name)) return (...args) => Reflect.apply(original, proxy, args);
       if (includes(plan.copies, name)) return (...args) => again(onTarget(...args));
-      // Private fields are on the client itself, not on a view of it.
+      // Private fields exist on the client itself, not on its proxy.
       return original.bind(target) as Method;
     }
 
@@ -70,7 +70,7 @@ export function wrapClient<C extends object>(
         const part = own(plan.parts, name);
         if (part !== undefined) return view(value, part);
         if (typeof value !== 'function') return value;
-        // A function that somebody put onto the object, such as its fetch, is no method of it.
+        // A function that was assigned to the object, such as its fetch, is not a method.
         if (Object.hasOwn(target, name) && !isPlanned(plan, name)) return value;
         let method = methods.get(name);
         if (method?.original !== value) {
@@ -99,7 +99,7 @@ function own<T>(table: Readonly<Record<string, T>> | undefined, name: PropertyKe
   return table !== undefined && Object.hasOwn(table, name) ? table[name as string] : undefined;
 }
 
-/** A view must show properties of a frozen object as they are. */
+/** A proxy must return the properties of a frozen object unchanged. */
 function isFixed(target: object, name: PropertyKey): boolean {
   const own = Reflect.getOwnPropertyDescriptor(target, name);
   return own !== undefined && own.configurable === false && own.writable === false;

@@ -8,8 +8,8 @@ import type { Plan, Scope } from './wrap-client.ts';
 import { recorded } from './wrap-record.ts';
 
 /**
- * The same client, with its chat completions, responses and embeddings recorded; it behaves as the bare one does. The client that is
- * passed is not changed. Cheap enough to call for each request, for other labels: `wrapOpenAI(openai, { user })`.
+ * The same client, with its chat completions, responses and embeddings recorded. It behaves like the unwrapped client, which is not
+ * changed. Cheap enough to call for each request with other labels: `wrapOpenAI(openai, { user })`.
  */
 export function wrapOpenAI<C extends object>(
   recorder: Recorder,

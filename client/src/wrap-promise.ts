@@ -14,8 +14,8 @@ export interface AnswerReader {
 }
 
 /**
- * What the SDKs return: a promise that sends its request at once, and reads the answer only when somebody asks. Every way to ask for
- * it but `asResponse` goes through `parse`.
+ * What the SDKs return: a promise that sends its request at once and reads the answer only on demand. Every way to read it except
+ * `asResponse` calls `parse`.
  */
 interface ApiPromise extends Promise<unknown> {
   responsePromise: Promise<{ response: Response }>;
@@ -40,7 +40,7 @@ export function isPromiseLike(value: unknown): value is PromiseLike<unknown> {
   return typeof then === 'function';
 }
 
-/** Records the call when the result is known. The caller gets the SDK's own promise back, and reading stays as lazy as it was. */
+/** Records the call when its result is known. The caller receives the SDK's own promise, and reading stays lazy. */
 export function observeResult(
   recorder: Recorder,
   result: unknown,
@@ -54,7 +54,7 @@ export function observeResult(
       } else call.end(reader.answer(data));
       return true;
     });
-    // An answer that we cannot read is still an answer.
+    // A call whose answer cannot be read is recorded without it.
     if (taken === undefined) call.end({});
   };
   if (isApiPromise(result)) {
@@ -77,13 +77,13 @@ export function observeResult(
   );
 }
 
-/** What the caller has asked of the promise so far. */
+/** How the caller has used the promise so far. */
 interface Asks {
   any: boolean;
   parsed: boolean;
   /** The response, by `asResponse`. */
   raw: boolean;
-  /** The response on behalf of a helper of the SDK, which reads its body. */
+  /** The response, by a helper of the SDK that reads its body. */
   inner: boolean;
 }
 
@@ -122,7 +122,7 @@ function hook(
   promise.parse = () => {
     asks.any = asks.parsed = true;
     const parsed = parse();
-    // The first to listen is the first to be told: a stream is observed before the caller holds it.
+    // The first listener runs first: a stream is observed before the caller receives it.
     if (isFirst) parsed.then(take, (error: unknown) => call.fail(error));
     isFirst = false;
     return parsed;
@@ -149,8 +149,8 @@ function hook(
 }
 
 /**
- * The answer is here and nobody has asked to have it parsed: a call that nobody waits for, or one whose raw response the caller reads.
- * A copy of a short answer is read beside it. A stream is left alone: to read it would keep the provider at work for nobody.
+ * The reply has arrived and the caller has not parsed it: the call is not awaited, or the caller reads the raw response. A JSON reply
+ * is read from a copy. A stream is not read, because that would make the provider generate text that is not used.
  */
 function readBeside(
   recorder: Recorder,
@@ -179,8 +179,8 @@ function readBeside(
 }
 
 /**
- * The SDK's promise goes unhandled where nobody asks for it; ours is handled, since we listen. So that the failure is not hushed up,
- * it is raised again, a turn later: by then everybody had the time to ask.
+ * If the caller does not handle the SDK's promise, its failure is an unhandled rejection. Listening here handles it, so that the failure
+ * is raised again in the next turn of the event loop, unless the caller has handled it by then.
  */
 function raiseUnlessAsked(error: unknown, asks: Asks): void {
   setTimeout(() => {

@@ -4,14 +4,14 @@ import type { Call } from './wrap-call.ts';
 import { failureOfAbort } from './wrap-stream.ts';
 import type { Collector } from './wrap-stream.ts';
 
-/** How a readable stream is watched on behalf of a call. */
+/** How a readable stream is observed for a call. */
 export interface Watch<T> {
   recorder: Recorder;
   call: Call;
   collector: Collector;
-  /** Ends the call where the caller aborts it. */
+  /** Ends the call if the caller aborts it. */
   signal: AbortSignal | undefined;
-  /** Looks at a chunk; true where it is part of the answer. */
+  /** Observes a chunk; true if it is part of the answer. */
   see(chunk: T): boolean;
 }
 
@@ -20,7 +20,7 @@ interface WatchedSource<T> {
   cancel(reason: unknown): Promise<void>;
 }
 
-/** For a stream that yields the same as the source, read only when its reader reads. */
+/** Source of a stream that yields the same chunks and reads only on demand. */
 export function watchedSource<T>(source: ReadableStream<T>, watch: Watch<T>): WatchedSource<T> {
   const { recorder, call, collector, signal } = watch;
   let reader: ReadableStreamDefaultReader<T> | undefined;

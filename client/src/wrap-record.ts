@@ -5,11 +5,11 @@ import type { Scope, Stand } from './wrap-client.ts';
 import { observeResult } from './wrap-promise.ts';
 import type { AnswerReader } from './wrap-promise.ts';
 
-/** What a request says, and how its answers are read. */
+/** The content of a request, and how its answers are read. */
 export interface Request extends Omit<AnswerReader, 'signal'> {
   model: unknown;
   input: string | undefined;
-  /** What to send instead, where something is asked for beyond what the caller asks. */
+  /** The body to send instead, if the wrapper adds an option. */
   body?: object;
 }
 

@@ -2,14 +2,14 @@ import type { Recorder } from './recorder.ts';
 import { guard } from './wrap-call.ts';
 import type { Answer, Call } from './wrap-call.ts';
 
-/** Puts the answer together from what streams by. */
+/** Assembles the answer from the items of a stream. */
 export interface Collector {
-  /** False for what the caller must not see, since only our own question brought it. */
+  /** False for items that the caller must not receive, because only the wrapper requested them. */
   see(item: unknown): boolean;
   answer(): Answer;
 }
 
-/** What the SDKs' streams have in common: everything that reads one asks this function for its iterator. */
+/** What the SDKs' streams have in common: every reader obtains its iterator from this function. */
 export interface SdkStream {
   iterator: () => AsyncIterator<unknown>;
   controller?: AbortController;
@@ -21,8 +21,8 @@ export function isSdkStream(data: unknown): data is SdkStream {
 }
 
 /**
- * Looks at what is read from the stream, in the stream object itself: it was made for this one call. Its methods, `tee()` and
- * `toReadableStream()` among them, stay the SDK's own.
+ * Observes what is read from the stream, by changing the stream object, which belongs to this one call. Its methods, such as `tee()`
+ * and `toReadableStream()`, stay the SDK's own.
  */
 export function observeStream(
   recorder: Recorder,
@@ -52,7 +52,7 @@ export function observeStream(
   stream.iterator = async function* observed() {
     const source = open();
     if (isStarted) {
-      // The SDK's own stream says why it cannot be read twice.
+      // The SDK's own error says that a stream cannot be read twice.
       yield* { [Symbol.asyncIterator]: () => source };
       return;
     }
@@ -76,7 +76,7 @@ export function observeStream(
         if (see(step.value)) yield step.value;
       }
     } finally {
-      // Settled first: to close the source may take a while, and aborts the request.
+      // Settled first, because closing the source aborts the request and may take a while.
       settle();
       if (!isOver) await source.return?.();
     }
@@ -84,8 +84,8 @@ export function observeStream(
 }
 
 /**
- * Whoever stops reading has what it wanted: that is no failure, whether it was a `break` or an abort. It is one where no answer had
- * begun, and where the time ran out.
+ * A caller that stops reading, by `break` or abort, has what it wanted: that is not a failure. It is a failure if no answer had begun
+ * or a timeout ended it.
  */
 export function failureOfAbort(
   signals: readonly (AbortSignal | undefined)[],
@@ -98,7 +98,7 @@ export function failureOfAbort(
   return aborted.length > 0 && !sawSome ? new Error('Request was aborted.') : undefined;
 }
 
-/** Must not refer to what it waits for, or that would never be thrown away. */
+/** Must not refer to the stream, or the stream would never be garbage collected. */
 interface Unfinished {
   call: Call;
   collector?: Collector;
@@ -115,7 +115,7 @@ const forgotten =
       })
     : undefined;
 
-/** A call whose stream nobody reads to its end is recorded when the stream is thrown away: nothing else tells that it is over. */
+/** Records a call whose stream is never read to its end when the stream is garbage collected. */
 export function recordWhenForgotten(holder: object, unfinished: Unfinished): void {
   forgotten?.register(holder, unfinished);
 }

@@ -1,6 +1,6 @@
 /**
- * The service takes traces of up to 5 MiB. Input and output of this length stay below it in any common script, and a trace whose
- * payload was cut is worth more than one that is refused.
+ * The server accepts traces of up to 5 MiB. Input and output of this length stay below it in any common script. A trace with cut text is
+ * better than a rejected one.
  */
 const textCharsMax = 800_000;
 const errorCharsMax = 10_000;
@@ -9,18 +9,18 @@ const nameCharsMax = 255;
 const countMax = 2 ** 31 - 1;
 const usdMax = 1_000_000;
 
-/** Text as it is, everything else as JSON; nothing where there is nothing. */
+/** Strings unchanged, everything else as JSON; undefined for undefined and null. */
 export function asText(value: unknown): string | undefined {
   if (value === undefined || value === null) return undefined;
   return clip(typeof value === 'string' ? value : JSON.stringify(value), textCharsMax);
 }
 
-/** The same for values that may hold files: only the size of binary data is kept. */
+/** The same for values that may contain files: binary data is replaced by its size. */
 export function asTextWithoutBytes(value: unknown): string | undefined {
   return typeof value === 'object' ? asText(JSON.stringify(value, sizeOfBytes)) : asText(value);
 }
 
-/** Some binary types turn themselves into lists of numbers before a replacer sees them; their holder still has the original. */
+/** Some binary types have a toJSON that runs before the replacer; the holder still has the original. */
 function sizeOfBytes(this: unknown, key: string, value: unknown): unknown {
   const original = (this as Record<string, unknown>)[key];
   if (ArrayBuffer.isView(original) || original instanceof ArrayBuffer) {
@@ -31,10 +31,10 @@ function sizeOfBytes(this: unknown, key: string, value: unknown): unknown {
 
 function clip(text: string | undefined, charsMax: number): string | undefined {
   if (text === undefined || text.length <= charsMax) return text;
-  return `${text.slice(0, charsMax)}… [cut, ${text.length} characters in all]`;
+  return `${text.slice(0, charsMax)}… [truncated, ${text.length} characters in total]`;
 }
 
-/** What went wrong in words, with what caused it: SDKs tend to say only "Connection error." Never empty. */
+/** The error's message with those of its causes, because SDKs often say only "Connection error." Never empty. */
 export function errorText(error: unknown): string {
   const [text, ...causes] = causesOf(error);
   const why = causes.length === 0 ? '' : ` (cause: ${causes.join(', ')})`;
@@ -67,7 +67,7 @@ function isThere(value: unknown): boolean {
   return value !== undefined && value !== null;
 }
 
-/** A model or label as the service takes it: 1 to 255 characters without control characters; else nothing. */
+/** A model or label as the server accepts it: 1 to 255 characters without control characters; otherwise undefined. */
 export function cleanName(value: unknown): string | undefined {
   if (typeof value !== 'string') return undefined;
   // oxlint-disable-next-line no-control-regex
@@ -75,14 +75,14 @@ export function cleanName(value: unknown): string | undefined {
   return name === '' ? undefined : name;
 }
 
-/** A count as the service takes it; else nothing. */
+/** A count as the server accepts it; otherwise undefined. */
 export function cleanCount(value: unknown): number | undefined {
   return Number.isInteger(value) && (value as number) >= 0 && (value as number) <= countMax
     ? (value as number)
     : undefined;
 }
 
-/** A cost as the service takes it; else nothing. */
+/** A cost as the server accepts it; otherwise undefined. */
 export function cleanUsd(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 && value <= usdMax ? value : undefined;
 }

@@ -4,14 +4,14 @@ import { test } from 'node:test';
 import { apiTypes, replyShapes } from '../../scripts/generate-types.ts';
 import { typesFromSchemas } from '../../scripts/types-from-schemas.ts';
 
-test('the types of the client, and what it checks in replies, are those of docs/openapi.json', () => {
+test('the types and reply checks of the client match docs/openapi.json', () => {
   const committed = (name: string) =>
     readFileSync(new URL(`../../src/${name}`, import.meta.url), 'utf8');
   assert.equal(committed('api-types.ts'), apiTypes(), 'run: npm run client-types');
   assert.equal(committed('reply-shapes.ts'), replyShapes(), 'run: npm run client-types');
 });
 
-test('the generator knows optional fields, null, enums, references, lists, unions and comments', () => {
+test('the generator supports optional fields, null, enums, references, lists, unions and comments', () => {
   const text = typesFromSchemas({
     Thing: {
       type: 'object',
@@ -44,7 +44,7 @@ test('the generator knows optional fields, null, enums, references, lists, union
   );
 });
 
-test('the generator refuses what it does not know', () => {
+test('the generator fails on schemas that it does not support', () => {
   assert.throws(() => typesFromSchemas({ X: { type: 'date' } }), /date/);
   assert.throws(() => typesFromSchemas({ X: { $ref: 'other.json#/X' } }), /other\.json/);
 });

@@ -20,7 +20,7 @@ function failed(status: number | null, code = 'x', retryAfterMs: number | null =
   return new TraceTallyError({ status, code, detail: 'd', retryAfterMs });
 }
 
-test('Retry-After is read as seconds or as a date, and never as less than nothing', () => {
+test('Retry-After is parsed as seconds or as a date, and is never negative', () => {
   const now = Date.parse('2026-11-15T12:00:00Z');
   const cases: [string | null, number | null][] = [
     ['0', 0],
@@ -38,7 +38,7 @@ test('Retry-After is read as seconds or as a date, and never as less than nothin
     assert.equal(parseRetryAfter(value, now), expected, value ?? '');
 });
 
-test('pauses are drawn below a bound that doubles up to the longest', () => {
+test('retry delays are random below a bound that doubles up to its maximum', () => {
   const bounds = [0, 1, 2, 3, 4, 50].map((retries) => pauseMs(retries, null, settings, () => 1));
   assert.deepEqual(bounds, [100, 200, 400, 800, 1_000, 1_000]);
   assert.equal(
@@ -49,7 +49,7 @@ test('pauses are drawn below a bound that doubles up to the longest', () => {
   assert.ok(Math.min(...drawn) < 200 && Math.max(...drawn) > 800, 'full jitter');
 });
 
-test('a pause is never shorter than what the server asked for', () => {
+test('a retry delay is never shorter than Retry-After', () => {
   assert.equal(
     pauseMs(0, 5_000, settings, () => 0),
     5_000,
@@ -60,7 +60,7 @@ test('a pause is never shorter than what the server asked for', () => {
   );
 });
 
-test('only failures that may pass are tried again', () => {
+test('only temporary failures are retried', () => {
   const passing = [408, 429, 500, 502, 503, 504, 507];
   const final = [301, 400, 401, 403, 404, 405, 413, 415, 422, 431, 501];
   for (const status of passing) assert.ok(mayPass(failed(status)), String(status));
@@ -69,7 +69,7 @@ test('only failures that may pass are tried again', () => {
   assert.ok(!mayPass(failed(null, 'aborted')));
 });
 
-test('a call that is waited for has a few tries and does not wait for a server that asks for too long', () => {
+test('an awaited call is retried a few times and does not wait for a long Retry-After', () => {
   const rule = whileWaitedFor(settings);
   const error = failed(503);
   assert.notEqual(rule({ error, retries: 2, ageMs: 1e9 }), null);
@@ -78,7 +78,7 @@ test('a call that is waited for has a few tries and does not wait for a server t
   assert.notEqual(rule({ error: failed(503, 'x', 1_000), retries: 0, ageMs: 0 }), null);
 });
 
-test('a batch is tried until it is too old, the last time just then', () => {
+test('a batch is retried until its maximum age, with the last attempt at that age', () => {
   const rule = untilTooOld(settings);
   const ask = failed(503, 'x', 3_600_000);
   assert.notEqual(rule({ error: failed(503), retries: 10_000, ageMs: 59_999 }), null);
@@ -86,7 +86,7 @@ test('a batch is tried until it is too old, the last time just then', () => {
   assert.equal(rule({ error: ask, retries: 0, ageMs: 20_000 }), 40_000);
 });
 
-test('a batch at which the server breaks does not hold up the others for long', () => {
+test('a batch that causes a 500 does not block the others for long', () => {
   const rule = untilTooOld(settings);
   assert.notEqual(rule({ error: failed(500), retries: 2, ageMs: 0 }), null);
   assert.equal(rule({ error: failed(500), retries: 3, ageMs: 0 }), null);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate, setTimeout as sleep } from 'node:timers/promises';
 import { TraceTally } from '../../src/index.ts';
 import type { TraceInput } from '../../src/index.ts';
 import { problem, tracesIn } from '../support/scripted-fetch.ts';
@@ -8,6 +8,7 @@ import type { Step } from '../support/scripted-fetch.ts';
 import { scriptedClient, storedInputs } from '../support/scripted-client.ts';
 import { startServer } from '../support/server.ts';
 import type { LiveServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 let server: LiveServer;
 before(async () => {
@@ -22,7 +23,7 @@ const numbered = (count: number): TraceInput[] =>
     cost_usd: 0.001,
   }));
 
-test('traces go out in batches by count, in order, without payloads in the reply', async () => {
+test('traces are sent in batches by count and in order, without payloads in the reply', async () => {
   const { client, seen, reader, errors } = await scriptedClient(server);
   for (const trace of numbered(250)) client.enqueue(trace);
   await client.flush();
@@ -45,33 +46,33 @@ test('traces go out in batches by count, in order, without payloads in the reply
   assert.deepEqual(errors, []);
 });
 
-test('a full batch goes out at once, without waiting for the interval', async () => {
+test('a full batch is sent at once, without waiting for the interval', async () => {
   const { client, seen } = await scriptedClient(server, [], {
     maxBatchTraces: 10,
     flushIntervalMs: 60_000,
   });
   for (const trace of numbered(15)) client.enqueue(trace);
-  while (client.stats().sent < 10) await sleep(5);
+  await until('a batch is sent', () => client.stats().sent >= 10);
   assert.equal(seen.length, 1);
   assert.equal(client.stats().queued, 5);
   await client.close();
   assert.equal(client.stats().sent, 15);
 });
 
-test('a batch that is not full goes out when its first trace has waited for the interval', async () => {
+test('a partial batch is sent when its first trace has waited for the interval', async () => {
   const { client, seen } = await scriptedClient(server, [], { flushIntervalMs: 200 });
   const startedMs = performance.now();
   client.enqueue({ model: 'm' });
   await sleep(100);
   client.enqueue({ model: 'm' });
   assert.equal(seen.length, 0);
-  while (client.stats().sent < 2) await sleep(5);
+  await until('both are sent', () => client.stats().sent >= 2);
   assert.equal(seen.length, 1);
   const waitedMs = (seen[0]?.atMs ?? 0) - startedMs;
   assert.ok(waitedMs >= 195 && waitedMs < 5_000, `after ${waitedMs} ms`);
 });
 
-test('batches are bounded in bytes, and a trace that is larger than a batch goes alone', async () => {
+test('batches are bounded in bytes, and a trace that is larger than a batch is sent alone', async () => {
   const { client, seen, reader } = await scriptedClient(server, [], { maxBatchBytes: 10_000 });
   const inputs = [3_000, 3_000, 3_000, 3_000, 50_000, 10].map((length) => 'ü'.repeat(length / 2));
   for (const input of inputs) client.enqueue({ model: 'm', input });
@@ -81,16 +82,16 @@ test('batches are bounded in bytes, and a trace that is larger than a batch goes
   assert.deepEqual(await storedInputs(reader), inputs);
 });
 
-test('a full batch in bytes goes out at once', async () => {
+test('a batch that is full in bytes is sent at once', async () => {
   const { client } = await scriptedClient(server, [], {
     maxBatchBytes: 1_000,
     flushIntervalMs: 60_000,
   });
   client.enqueue({ model: 'm', input: 'x'.repeat(1_000) });
-  while (client.stats().sent < 1) await sleep(5);
+  await until('it is sent', () => client.stats().sent >= 1);
 });
 
-test('a trace is what it was when it was enqueued, whatever happens to the object later', async () => {
+test('later changes of an enqueued object have no effect', async () => {
   const { client, reader } = await scriptedClient(server);
   const trace: TraceInput = { model: 'm', input: 'before' };
   client.enqueue(trace);
@@ -100,7 +101,7 @@ test('a trace is what it was when it was enqueued, whatever happens to the objec
   assert.deepEqual(await storedInputs(reader), ['before']);
 });
 
-test('what JSON cannot hold is reported and counted, never thrown, and spoils no other', async () => {
+test('a trace that cannot be converted to JSON is reported and counted, and does not affect others', async () => {
   const { client, errors, reader } = await scriptedClient(server);
   const cyclic: Record<string, unknown> = { model: 'm', input: 'my secret prompt' };
   cyclic.self = cyclic;
@@ -122,7 +123,7 @@ test('what JSON cannot hold is reported and counted, never thrown, and spoils no
   for (const { message } of errors) assert.ok(!message.includes('secret'), message);
 });
 
-test('a batch keeps its key and its bytes over all retries, and is stored once', async () => {
+test('a batch keeps its idempotency key and its bytes over all retries, and is stored once', async () => {
   const failures: Step[] = [
     'lose-reply',
     problem(503, 'queue_full', { 'retry-after': '0' }),
@@ -157,7 +158,7 @@ test('a batch waits as long as Retry-After says', async () => {
   assert.ok((seen[1]?.atMs ?? 0) - (seen[0]?.atMs ?? 0) >= 995);
 });
 
-test('one batch is under way at a time, and more only where it is set', async () => {
+test('one batch is in flight at a time, or as many as maxConcurrentBatches', async () => {
   for (const most of [1, 3]) {
     let now = 0;
     let peak = 0;
@@ -179,17 +180,17 @@ test('one batch is under way at a time, and more only where it is set', async ()
   }
 });
 
-test('the queue is bounded in traces: what finds no room is counted, and the first of an episode told', async () => {
+test('the queue is bounded in traces: drops are counted, and the first of each episode is reported', async () => {
   let open: (step: Step) => void = () => {};
   const gate = new Promise<Step>((resolve) => (open = resolve));
-  const { client, errors, reader } = await scriptedClient(server, () => gate, {
+  const { client, errors, reader, seen } = await scriptedClient(server, () => gate, {
     maxQueueTraces: 10,
     maxBatchTraces: 2,
   });
   for (const trace of numbered(15)) client.enqueue(trace);
   assert.deepEqual([client.stats().queued, client.stats().dropped], [10, 5]);
-  await sleep(20);
-  // Those under way count as well: they are in memory still.
+  await until('a batch is in flight', () => seen.length > 0);
+  // Traces in flight count as well: they are still in memory.
   client.enqueue({ model: 'm' });
   assert.equal(client.stats().dropped, 6);
   assert.deepEqual(
@@ -203,12 +204,12 @@ test('the queue is bounded in traces: what finds no room is counted, and the fir
     numbered(10).map(({ input }) => input),
   );
   for (const trace of numbered(11)) client.enqueue(trace);
-  assert.equal(errors.length, 2, 'a new episode is told again');
+  assert.equal(errors.length, 2, 'a new episode is reported again');
   await client.flush();
   assert.deepEqual([client.stats().sent, client.stats().dropped], [20, 7]);
 });
 
-test('the queue is bounded in bytes as well', async () => {
+test('the queue is bounded in bytes', async () => {
   const { client, errors } = await scriptedClient(server, [], { maxQueueBytes: 5_000 });
   for (let at = 0; at < 4; at++) client.enqueue({ model: 'm', input: 'x'.repeat(2_000) });
   assert.deepEqual([client.stats().queued, client.stats().dropped], [2, 2]);
@@ -217,7 +218,7 @@ test('the queue is bounded in bytes as well', async () => {
   assert.equal(client.stats().sent, 2);
 });
 
-test('whatever onError does, nothing of it reaches the caller', async () => {
+test('errors of onError do not reach the caller', async () => {
   for (const onError of [
     (): never => assert.fail('thrown by the hook'),
     () => Promise.reject(new Error('rejected by the hook')),
@@ -229,10 +230,11 @@ test('whatever onError does, nothing of it reaches the caller', async () => {
     await client.flush();
     assert.equal(client.stats().rejected, 2);
   }
-  await sleep(10);
+  // An unhandled rejection of the hook would fail the test in the next turn of the event loop.
+  await setImmediate();
 });
 
-test('without a hook, losses are printed as warnings', async (t) => {
+test('without onError, losses are printed as warnings', async (t) => {
   const warn = t.mock.method(console, 'warn', () => {});
   const client = new TraceTally({ apiKey: await server.freshKey(), baseUrl: server.url });
   client.enqueue({ model: '', input: 'my secret prompt' });

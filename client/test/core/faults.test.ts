@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { TraceTally } from '../../src/index.ts';
 import type { TraceTallyOptions } from '../../src/index.ts';
 import { startFaultProxy } from '../support/fault-proxy.ts';
 import { seededRandom } from '../support/random.ts';
 import { startServer } from '../support/server.ts';
 import type { LiveServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 // To repeat a run, put the seed that it printed here.
 const seed = Math.floor(Math.random() * 2 ** 31);
@@ -31,6 +31,7 @@ async function sendThroughFaults(batches: number, options: TraceTallyOptions = {
     retryDelayMs: 5,
     retryDelayMaxMs: 50,
     maxRetries: 100,
+    closeTimeoutMs: 60_000,
     onError: (error) => void errors.push(error),
     ...options,
   });
@@ -70,7 +71,7 @@ test('through a network that cuts, delays and duplicates, 1,000 batches are stor
   for (const [name, count] of Object.entries(counts)) assert.ok(count > 20, `${name}: ${count}`);
 });
 
-test('without one key for all tries, the same network stores traces twice', async () => {
+test('control: with a new idempotency key per attempt, the same network stores traces twice', async () => {
   const { inputs, traces } = await sendThroughFaults(100, {
     fetch: async (url, init) => {
       const headers = new Headers(init?.headers);
@@ -81,7 +82,7 @@ test('without one key for all tries, the same network stores traces twice', asyn
   assert.ok(inputs.length > traces, `${inputs.length} of ${traces}`);
 });
 
-test('a server that is killed again and again loses nothing of a client and stores nothing twice', async () => {
+test('if the server is killed repeatedly, no trace of a client is lost or stored twice', async () => {
   const apiKey = await server.freshKey();
   const errors: Error[] = [];
   const client = new TraceTally({
@@ -89,6 +90,7 @@ test('a server that is killed again and again loses nothing of a client and stor
     baseUrl: server.url,
     maxBatchTraces: 3,
     maxRetries: 100,
+    closeTimeoutMs: 60_000,
     retryDelayMs: 20,
     retryDelayMaxMs: 100,
     onError: (error) => void errors.push(error),
@@ -97,7 +99,7 @@ test('a server that is killed again and again loses nothing of a client and stor
   for (let round = 0; round < 4; round++) {
     for (let at = 0; at < 150; at++) client.enqueue({ model: 'm', input: `unique-${count++}` });
     const before = client.stats().sent;
-    while (client.stats().sent < before + 30) await sleep(1);
+    await until('30 more traces are sent', () => client.stats().sent >= before + 30);
     await server.crashAndRestart();
   }
   await client.close();

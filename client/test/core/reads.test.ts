@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TraceTallyError } from '../../src/index.ts';
 import type { ListedTrace, TraceTally } from '../../src/index.ts';
-import { scriptedClient } from '../support/scripted-client.ts';
+import { recorded, scriptedClient } from '../support/scripted-client.ts';
 import { problem } from '../support/scripted-fetch.ts';
 import type { Step } from '../support/scripted-fetch.ts';
 import { startServer } from '../support/server.ts';
@@ -22,7 +22,7 @@ async function fill(client: TraceTally, from: number, to: number): Promise<void>
 const newestFirst = (count: number): string[] =>
   Array.from({ length: count }, (_, index) => `t${count - 1 - index}`);
 
-test('list gives pages, sizes and traces without payloads', async () => {
+test('list returns pages, totals and, on request, traces without payloads', async () => {
   const { client } = await scriptedClient(server);
   await fill(client, 0, 25);
   const page = await client.traces.list({ page: 2, limit: 10 });
@@ -43,9 +43,9 @@ test('list gives pages, sizes and traces without payloads', async () => {
   assert.deepEqual([half.traces[0]?.input, 'output' in (half.traces[0] ?? {})], ['t24', false]);
 });
 
-test('get gives one trace, and tells when there is none', async () => {
+test('get returns one trace, and fails with 404 if there is none', async () => {
   const { client } = await scriptedClient(server);
-  const stored = await client.record({ model: 'm', input: 'i' });
+  const stored = await recorded(client, { model: 'm', input: 'i' });
   assert.deepEqual(await client.traces.get(stored.id), stored);
   for (const id of ['00000000-0000-7000-8000-000000000000', 'a/../b?c=d', '', '.', '..']) {
     await assert.rejects(
@@ -56,7 +56,7 @@ test('get gives one trace, and tells when there is none', async () => {
   }
 });
 
-test('analytics are those of the server', async () => {
+test('the analytics methods return what the server reports', async () => {
   const { client } = await scriptedClient(server);
   await client.record({ model: 'a', feature_name: 'chat', cost_usd: 0.25, latency_ms: 10 });
   await client.record({ model: 'b', cost_usd: 0.5, latency_ms: 20, error_message: 'x' });
@@ -82,7 +82,7 @@ test('analytics are those of the server', async () => {
   assert.deepEqual([daily.length, daily.at(-1)?.call_count], [7, 2]);
 });
 
-test('breakdowns with a limit are the first records, and a limit that makes no sense is refused', async () => {
+test('a limit returns the first records of a breakdown, and an invalid limit is an error', async () => {
   const { client } = await scriptedClient(server);
   for (const name of ['a', 'b', 'b']) await client.record({ model: name, feature_name: name });
   assert.deepEqual(
@@ -102,7 +102,7 @@ test('breakdowns with a limit are the first records, and a limit that makes no s
   }
 });
 
-test('reads are tried again like writes, and refusals are thrown at once', async () => {
+test('reads are retried like writes, and permanent failures are thrown at once', async () => {
   const { client, seen } = await scriptedClient(server, [
     problem(503, 'store_unavailable', { 'retry-after': '0' }),
     new TypeError('fetch failed'),
@@ -117,7 +117,7 @@ test('reads are tried again like writes, and refusals are thrown at once', async
   assert.equal(seen.length, 5);
 });
 
-test('a read can be called off', async () => {
+test('a read can be aborted', async () => {
   const { client } = await scriptedClient(server, ['hang']);
   await assert.rejects(
     client.traces.list({ signal: AbortSignal.timeout(20) }),
@@ -125,7 +125,7 @@ test('a read can be called off', async () => {
   );
 });
 
-test('all gives every trace once, newest first, at any page size', async () => {
+test('all yields every trace once, newest first, at any page size', async () => {
   const { client, seen, reader } = await scriptedClient(server);
   await fill(client, 0, 230);
   const cases: [number | undefined, number][] = [
@@ -149,12 +149,12 @@ test('all gives every trace once, newest first, at any page size', async () => {
   }
 });
 
-test('all of a new team is nothing', async () => {
+test('all yields nothing for a new team', async () => {
   const { client } = await scriptedClient(server);
   for await (const trace of client.traces.all()) assert.fail(trace.id);
 });
 
-test('all neither skips nor repeats while traces arrive between pages, however many', async () => {
+test('all neither skips nor repeats traces while any number of new ones arrive between pages', async () => {
   // What arrives before each page: less than a page, exactly one, several pages, nothing, and more than was there at all.
   const arrivals = [0, 3, 10, 25, 0, 0, 100, 1, 9, 11, 0, 20, 20, 20, 0, 7];
   const { reader: writer, client } = await scriptedClient(
@@ -178,8 +178,8 @@ test('all neither skips nor repeats while traces arrive between pages, however m
   assert.ok(next > 200, `${next} were there in the end`);
 });
 
-test('all does not repeat where old traces were removed and as many new ones came', async () => {
-  const stored = await (await scriptedClient(server)).client.record({ model: 'm' });
+test('all does not repeat traces if old ones were removed and as many new ones arrived', async () => {
+  const stored = await recorded((await scriptedClient(server)).client, { model: 'm' });
   const pageOf = (newest: number, count: number) => {
     const traces = Array.from({ length: count }, (_, at) => ({
       ...stored,
@@ -196,7 +196,7 @@ test('all does not repeat where old traces were removed and as many new ones cam
   );
 });
 
-test('all gets to its end even where each page brings more new traces than it holds', async () => {
+test('all ends even if more traces arrive per page than a page holds', async () => {
   let next = 0;
   const {
     reader: writer,

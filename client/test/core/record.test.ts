@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TraceTally, TraceTallyError } from '../../src/index.ts';
 import type { TraceInput } from '../../src/index.ts';
-import { scriptedClient } from '../support/scripted-client.ts';
+import { recorded, scriptedClient } from '../support/scripted-client.ts';
 import { problem } from '../support/scripted-fetch.ts';
 import type { Step } from '../support/scripted-fetch.ts';
-import { addressOfNobody, startServer } from '../support/server.ts';
+import { startServer, unusedUrl } from '../support/server.ts';
 import type { LiveServer } from '../support/server.ts';
 
 let server: LiveServer;
@@ -14,16 +14,16 @@ before(async () => {
 });
 after(() => server.stop());
 
-async function refused(promise: Promise<unknown>): Promise<TraceTallyError> {
+async function failureOf(promise: Promise<unknown>): Promise<TraceTallyError> {
   const error: unknown = await promise.then(
-    () => assert.fail('it was not refused'),
+    () => assert.fail('it did not fail'),
     (thrown: unknown) => thrown,
   );
   assert.ok(error instanceof TraceTallyError, String(error));
   return error;
 }
 
-test('record resolves with the trace as stored, which the next read shows', async () => {
+test('record returns the trace as stored, and the next read returns the same', async () => {
   const { client } = await scriptedClient(server, []);
   const trace: TraceInput = {
     model: 'gpt-4o',
@@ -32,7 +32,7 @@ test('record resolves with the trace as stored, which the next read shows', asyn
     cost_usd: 0.0015,
     feature_name: undefined,
   };
-  const stored = await client.record(trace);
+  const stored = await recorded(client, trace);
   assert.equal(stored.input, trace.input);
   assert.equal(stored.status, 'success');
   assert.equal(stored.feature_name, null);
@@ -40,7 +40,7 @@ test('record resolves with the trace as stored, which the next read shows', asyn
   assert.equal((await client.analytics.overview()).total_cost_usd, 0.0015);
 });
 
-test('failures that may pass are tried again with one key, and the trace is stored once', async () => {
+test('temporary failures are retried with one idempotency key, and the trace is stored once', async () => {
   const failures: Step[] = [
     new TypeError('fetch failed'),
     problem(408, 'request_timeout'),
@@ -55,7 +55,7 @@ test('failures that may pass are tried again with one key, and the trace is stor
     'lose-reply',
   ];
   const { client, seen } = await scriptedClient(server, failures, { maxRetries: failures.length });
-  const stored = await client.record({ model: 'm', input: 'once' });
+  const stored = await recorded(client, { model: 'm', input: 'once' });
   assert.equal(seen.length, failures.length + 1);
   const keys = new Set(seen.map(({ headers }) => headers.get('idempotency-key')));
   assert.equal(keys.size, 1);
@@ -64,27 +64,27 @@ test('failures that may pass are tried again with one key, and the trace is stor
   assert.deepEqual([page.total, page.traces[0]?.id], [1, stored.id]);
 });
 
-test('two records have two keys, unless the caller says that they are one', async () => {
+test('each record has its own idempotency key, unless the caller gives one', async () => {
   const { client, seen } = await scriptedClient(server, []);
   const trace = { model: 'm', input: 'same' };
   await client.record(trace);
   await client.record(trace);
   assert.notEqual(seen[0]?.headers.get('idempotency-key'), seen[1]?.headers.get('idempotency-key'));
   assert.equal((await client.traces.list()).total, 2);
-  const first = await client.record(trace, { idempotencyKey: 'import-7' });
-  const second = await client.record(trace, { idempotencyKey: 'import-7' });
+  const first = await recorded(client, trace, { idempotencyKey: 'import-7' });
+  const second = await recorded(client, trace, { idempotencyKey: 'import-7' });
   assert.equal(second.id, first.id);
   assert.equal((await client.traces.list()).total, 3);
 });
 
-test('what the server refuses is thrown at once, with all that it said', async () => {
+test('a trace that the server rejects is an error at once, with every detail of the reply', async () => {
   const { client, seen } = await scriptedClient(server, []);
   const wrong = {
     model: 'm',
     latency_ms: '12',
     input: 'my secret prompt',
   } as unknown as TraceInput;
-  const error = await refused(client.record(wrong));
+  const error = await failureOf(client.record(wrong));
   assert.equal(seen.length, 1);
   assert.equal(error.status, 422);
   assert.equal(error.code, 'invalid_input');
@@ -97,13 +97,13 @@ test('what the server refuses is thrown at once, with all that it said', async (
   assert.ok(!JSON.stringify(error).includes('secret') && !error.message.includes('secret'));
 });
 
-test('a key that the server does not know is told, and not tried again', async () => {
-  const { client, seen } = await scriptedClient(server, [], { apiKey: 'tt_unknown_key_of_nobody' });
-  const error = await refused(client.record({ model: 'm' }));
+test('an unknown API key is an error without retries', async () => {
+  const { client, seen } = await scriptedClient(server, [], { apiKey: 'tt_unknown_key' });
+  const error = await failureOf(client.record({ model: 'm' }));
   assert.deepEqual([error.status, error.code, seen.length], [401, 'key_unknown', 1]);
 });
 
-test('record gives up after its retries, with the last failure', async () => {
+test('record throws the last failure after its retries', async () => {
   const { client, seen } = await scriptedClient(
     server,
     Array<Step>(9).fill(problem(503, 'queue_full')),
@@ -111,11 +111,11 @@ test('record gives up after its retries, with the last failure', async () => {
       maxRetries: 2,
     },
   );
-  const error = await refused(client.record({ model: 'm' }));
+  const error = await failureOf(client.record({ model: 'm' }));
   assert.deepEqual([error.status, error.code, seen.length], [503, 'queue_full', 3]);
 });
 
-test('record waits as long as Retry-After says, in seconds or as a date', async () => {
+test('record waits as long as Retry-After says, in seconds or until a date', async () => {
   const date = new Date(Date.now() + 2_000).toUTCString();
   const { client, seen } = await scriptedClient(
     server,
@@ -132,55 +132,57 @@ test('record waits as long as Retry-After says, in seconds or as a date', async 
   assert.ok(Date.now() >= Date.parse(date), `waited for the date, ${Date.now() - wallMs} ms`);
 });
 
-test('a server that does not answer is given up in time, even where fetch ignores its signal', async () => {
+test('a request times out even if fetch ignores its signal', async () => {
   const { client, seen } = await scriptedClient(server, ['hang', 'hang', 'hang'], {
     requestTimeoutMs: 50,
     maxRetries: 1,
   });
-  const error = await refused(client.record({ model: 'm' }));
+  const error = await failureOf(client.record({ model: 'm' }));
   assert.deepEqual([error.status, error.code, seen.length], [null, 'no_reply', 2]);
 });
 
-test('an address where nobody listens is a network error that names the reason', async () => {
-  const client = new TraceTally({ apiKey: 'k', baseUrl: await addressOfNobody(), maxRetries: 0 });
-  const error = await refused(client.record({ model: 'm' }));
+test('a URL at which nothing listens is a network error with the reason', async () => {
+  const client = new TraceTally({ apiKey: 'k', baseUrl: await unusedUrl(), maxRetries: 0 });
+  const error = await failureOf(client.record({ model: 'm' }));
   assert.deepEqual([error.status, error.code], [null, 'network_error']);
   assert.match(error.message, /ECONNREFUSED/);
 });
 
-test('a redirect is told, not followed: a POST would arrive as a GET and look stored', async () => {
+test('a redirect is an error and is not followed', async () => {
   const redirect = new Response(null, { status: 302, headers: { location: '/elsewhere' } });
   const { client, seen } = await scriptedClient(server, [redirect]);
-  const error = await refused(client.record({ model: 'm' }));
+  const error = await failureOf(client.record({ model: 'm' }));
   assert.deepEqual([error.code, seen.length], ['redirected', 1]);
   assert.match(error.message, /\/elsewhere.*baseUrl/);
 });
 
-test('a trace that JSON cannot hold is refused before anything is sent', async () => {
+test('a trace that cannot be converted to JSON is an error before anything is sent', async () => {
   const { client, seen } = await scriptedClient(server, []);
   const cyclic: Record<string, unknown> = { model: 'm' };
   cyclic.self = cyclic;
   for (const value of [cyclic, { model: 1n }, null, undefined, 'text', []]) {
-    const error = await refused(client.record(value as unknown as TraceInput));
+    const error = await failureOf(client.record(value as unknown as TraceInput));
     assert.equal(error.code, 'not_serialisable');
   }
   assert.equal(seen.length, 0);
 });
 
-test('a call can be called off, while it is sent and between two tries', async () => {
+test('a call can be aborted during a request and between two attempts', async () => {
   const { client } = await scriptedClient(server, ['hang'], { requestTimeoutMs: 5_000 });
-  const error = await refused(client.record({ model: 'm' }, { signal: AbortSignal.timeout(20) }));
+  const error = await failureOf(client.record({ model: 'm' }, { signal: AbortSignal.timeout(20) }));
   assert.equal(error.code, 'aborted');
   const waits = problem(503, 'queue_full', { 'retry-after': '4' });
   const { client: other, seen } = await scriptedClient(server, [waits], { retryDelayMaxMs: 9_000 });
-  const second = await refused(other.record({ model: 'm' }, { signal: AbortSignal.timeout(100) }));
+  const second = await failureOf(
+    other.record({ model: 'm' }, { signal: AbortSignal.timeout(100) }),
+  );
   assert.deepEqual([second.code, seen.length], ['aborted', 1]);
 });
 
-test('bodies over 1 KiB are packed, smaller ones and those of a client that does not want it are not', async () => {
+test('bodies over 1 KiB are compressed, unless gzip is false', async () => {
   const { client, seen } = await scriptedClient(server, []);
   const long = { model: 'm', input: 'ä'.repeat(50_000) };
-  const stored = await client.record(long);
+  const stored = await recorded(client, long);
   assert.equal(stored.input, long.input);
   await client.record({ model: 'm', input: 'short' });
   assert.equal(seen[0]?.headers.get('content-encoding'), 'gzip');

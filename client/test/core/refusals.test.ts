@@ -4,7 +4,7 @@ import type { TraceInput } from '../../src/index.ts';
 import { problem, tracesIn } from '../support/scripted-fetch.ts';
 import type { Step } from '../support/scripted-fetch.ts';
 import { scriptedClient, storedInputs } from '../support/scripted-client.ts';
-import { addressOfNobody, startServer } from '../support/server.ts';
+import { startServer, unusedUrl } from '../support/server.ts';
 import type { LiveServer } from '../support/server.ts';
 
 let server: LiveServer;
@@ -15,7 +15,7 @@ after(() => server.stop());
 
 const invalid = { model: 'm', latency_ms: 1.5, input: 'my secret prompt' } as TraceInput;
 
-test('refused traces are told with their place and errors, and never with what they held', async () => {
+test('rejected traces are reported with their index and errors, never with their text', async () => {
   const { client, errors, reader } = await scriptedClient(server);
   client.enqueue({ model: 'm', input: 'a' });
   client.enqueue(invalid);
@@ -33,7 +33,7 @@ test('refused traces are told with their place and errors, and never with what t
   assert.ok(!JSON.stringify(errors).includes('secret') && !errors[0]?.message.includes('secret'));
 });
 
-test('a batch of which no trace is valid is refused, told once and not tried again', async () => {
+test('a batch without any valid trace is rejected, reported once and not retried', async () => {
   const { client, seen, errors } = await scriptedClient(server);
   client.enqueue(invalid);
   client.enqueue(invalid);
@@ -50,7 +50,7 @@ test('a batch of which no trace is valid is refused, told once and not tried aga
   );
 });
 
-test('a batch that is too large is halved, each half with a key of its own, until it fits', async () => {
+test('a batch that is too large is halved until it fits, each half with its own idempotency key', async () => {
   const tooLargeFor = (most: number) => async (request: Parameters<typeof tracesIn>[0]) =>
     (await tracesIn(request)).length > most ? problem(413, 'body_too_large') : 'pass';
   const { client, seen, reader, errors } = await scriptedClient(server, tooLargeFor(3));
@@ -65,7 +65,7 @@ test('a batch that is too large is halved, each half with a key of its own, unti
   assert.deepEqual(errors, []);
 });
 
-test('a single trace that is too large is refused, and those around it are stored', async () => {
+test('a trace that is too large is rejected, and the others of its batch are stored', async () => {
   const { client, errors, reader } = await scriptedClient(server, async (request) =>
     (await tracesIn(request)).some(({ input }) => input === 'large')
       ? problem(413, 'body_too_large')
@@ -81,7 +81,7 @@ test('a single trace that is too large is refused, and those around it are store
   );
 });
 
-test('a trace over the limit of the real server is refused, and those around it are stored', async () => {
+test('a trace over the body limit of the server is rejected, and the others of its batch are stored', async () => {
   const { client, errors, reader } = await scriptedClient(server);
   const large = 'my secret prompt'.repeat(10_000);
   for (const input of ['a', large, 'b']) client.enqueue({ model: 'm', input });
@@ -92,10 +92,10 @@ test('a trace over the limit of the real server is refused, and those around it 
   assert.ok(!errors[0]?.message.includes('secret'));
 });
 
-test('a key that is not accepted is told; its traces fail and are not tried again', async () => {
+test('an API key that is not accepted is reported, and its traces fail without retries', async () => {
   const reading = await server.freshKey('read');
   const cases = [
-    { apiKey: 'tt_key_of_nobody_at_all', status: 401, code: 'key_unknown' },
+    { apiKey: 'tt_key_that_does_not_exist', status: 401, code: 'key_unknown' },
     { apiKey: reading, status: 403, code: 'scope_missing' },
   ];
   for (const { apiKey, status, code } of cases) {
@@ -111,9 +111,9 @@ test('a key that is not accepted is told; its traces fail and are not tried agai
   }
 });
 
-test('an outage is told once while it lasts, and the batch is given up when it is too old', async () => {
+test('an outage is reported once while it lasts, and a batch is given up at its maximum age', async () => {
   const { client, errors } = await scriptedClient(server, [], {
-    baseUrl: await addressOfNobody(),
+    baseUrl: await unusedUrl(),
     maxRetries: 2,
     maxRetryAgeMs: 400,
   });
@@ -125,11 +125,11 @@ test('an outage is told once while it lasts, and the batch is given up when it i
   assert.deepEqual([client.stats().failed, client.stats().queued], [3, 0]);
   assert.ok(client.stats().retries >= 3);
   assert.equal(errors.length, 2);
-  assert.match(errors[0]?.message ?? '', /network_error: 3 traces wait and are tried again/);
+  assert.match(errors[0]?.message ?? '', /network_error: 3 traces queued; sending is retried/);
   assert.match(errors[1]?.message ?? '', /network_error: 3 traces given up/);
 });
 
-test('a server that breaks at a batch gets a few tries, and the next batch gets through', async () => {
+test('a batch that causes a 500 is retried a few times, and the next batch gets through', async () => {
   const broken: Step[] = Array<Step>(3).fill(problem(500, 'internal'));
   const { client, seen, errors, reader } = await scriptedClient(server, broken, {
     maxRetries: 2,
@@ -147,7 +147,7 @@ test('a server that breaks at a batch gets a few tries, and the next batch gets 
   );
 });
 
-test('the numbers add up: every trace is in exactly one of them', async () => {
+test('stats count every trace exactly once', async () => {
   const script: Step[] = ['pass', problem(401, 'key_revoked'), problem(413, 'body_too_large')];
   const { client } = await scriptedClient(server, script, {
     maxBatchTraces: 2,

@@ -42,7 +42,7 @@ const cases = [
 ] as const;
 
 for (const [what, name, status, encoding, code] of cases) {
-  test(`an endless reply to ${what} ends in an error soon, and in bounded memory`, async (t) => {
+  test(`an endless reply to ${what} is an error within bounded time and memory`, async (t) => {
     const server = await startEndlessServer(status, encoding);
     try {
       const ended = await callInProcess(server.url, name, { maxReplyBytes: 32 * mib });
@@ -59,7 +59,7 @@ for (const [what, name, status, encoding, code] of cases) {
   });
 }
 
-test('a reply may be as long as the bound, and not a byte longer', async () => {
+test('a reply may be as large as the bound and not a byte larger', async () => {
   const overview = JSON.stringify({
     total_calls: 1,
     avg_latency_ms: 2,
@@ -81,14 +81,14 @@ test('a reply may be as long as the bound, and not a byte longer', async () => {
   }
 });
 
-test('the reply to a write may be as long as what was sent', async () => {
+test('the reply to a write may be as large as the request', async () => {
   const trace = { model: 'm', input: 'é'.repeat(10 * mib) };
   const none = Object.fromEntries(
     Object.entries(traceShape).map(([name, kind]) => [name, kind.includes('null') ? null : 'x']),
   );
   const fetch = () => Promise.resolve(Response.json({ ...none, ...trace }, { status: 201 }));
   const client = new TraceTally({ apiKey: 'k', fetch });
-  assert.equal((await client.record(trace)).input?.length, trace.input.length);
+  assert.equal((await client.record(trace))?.input?.length, trace.input.length);
 });
 
 /** A reply that does not end, from a fetch that does not listen to its signal. */
@@ -109,7 +109,7 @@ function deafFetch(pieceBytes: number, delayMs: number) {
   return { cancelled, fetch };
 }
 
-test('a reply that is too large, too slow or called off is cancelled, whatever fetch is used', async () => {
+test('a reply that is too large, too slow or aborted is cancelled with any fetch', async () => {
   const cases: [pieceBytes: number, delayMs: number, options: TraceTallyOptions, code: string][] = [
     [mib, 0, { maxReplyBytes: 2 * mib }, 'reply_too_large'],
     [1, 0, { requestTimeoutMs: 50 }, 'no_reply'],
@@ -130,7 +130,7 @@ test('a reply that is too large, too slow or called off is cancelled, whatever f
   }
 });
 
-test('a response without a stream is read, and bounded all the same', async () => {
+test('a response without a stream is read within the same bound', async () => {
   for (const [length, code] of [
     [100, 'bad_reply'],
     [2 * mib + 1, 'reply_too_large'],

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { TraceTally } from '../../src/index.ts';
 import type { Trace, TraceTallyError } from '../../src/index.ts';
+import { recorded } from '../support/scripted-client.ts';
 import { startServer } from '../support/server.ts';
 import type { LiveServer } from '../support/server.ts';
 
@@ -11,7 +12,7 @@ let trace: Trace;
 before(async () => {
   server = await startServer();
   real = new TraceTally({ apiKey: await server.freshKey(), baseUrl: server.url });
-  trace = await real.record({ model: 'm', input: 'i', feature_name: 'f' });
+  trace = await recorded(real, { model: 'm', input: 'i', feature_name: 'f' });
 });
 after(() => server.stop());
 
@@ -57,7 +58,7 @@ function* broken(value: unknown): Generator<unknown, void, undefined> {
   }
 }
 
-test('a reply that lacks a field, or has one of another type, is no reply of TraceTally', async () => {
+test('a reply with a missing field or a field of another type is a bad_reply', async () => {
   let count = 0;
   for (const [name, ask] of Object.entries(asks)) {
     const good = await ask(real);
@@ -74,24 +75,24 @@ test('a reply that lacks a field, or has one of another type, is no reply of Tra
   assert.ok(count > 100, `${count} replies`);
 });
 
-test('record refuses the trace of another model', async () => {
+test('record rejects a reply with another model', async () => {
   await assert.rejects(
     clientOf({ ...trace, model: 'other' }).record({ model: 'm' }),
     (error: TraceTallyError) => error.code === 'bad_reply',
   );
 });
 
-test('record takes its trace however odd the name of its model is', async () => {
+test('record accepts its trace with any model name', async () => {
   for (const [model, stored] of [
     ['\ud800 half', '\ufffd half'],
     ['\ufeffmark', '\ufeffmark'],
     ['ünï 🦉', 'ünï 🦉'],
   ] as const) {
-    assert.equal((await real.record({ model })).model, stored);
+    assert.equal((await recorded(real, { model })).model, stored);
   }
 });
 
-test('a batch whose reply holds no stored traces does not count as sent', async () => {
+test('a batch whose reply has no stored traces does not count as sent', async () => {
   const { input: _input, output: _output, ...listed } = trace;
   const replies: [reply: unknown, sent: number][] = [
     [{ traces: [listed], rejected: [] }, 1],

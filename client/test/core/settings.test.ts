@@ -5,7 +5,7 @@ import { TraceTally } from '../../src/index.ts';
 import type { TraceTallyOptions } from '../../src/index.ts';
 import { readSettings } from '../../src/settings.ts';
 
-const names = ['TRACETALLY_API_KEY', 'TRACETALLY_URL'];
+const names = ['TRACETALLY_API_KEY', 'TRACETALLY_URL', 'TRACETALLY_ENABLED'];
 const before = names.map((name) => process.env[name]);
 
 beforeEach(() => {
@@ -18,13 +18,37 @@ afterEach(() => {
   }
 });
 
-test('a missing key is told at construction, with the setting and the variable', () => {
-  assert.throws(() => new TraceTally(), /"apiKey".*TRACETALLY_API_KEY/);
+test('a missing or empty API key is not an error', () => {
+  assert.equal(readSettings().apiKey, null);
   process.env.TRACETALLY_API_KEY = '';
-  assert.throws(() => new TraceTally(), /"apiKey".*TRACETALLY_API_KEY/);
+  assert.equal(readSettings().apiKey, null);
 });
 
-test('settings come before the environment, and the environment before the defaults', () => {
+test('TRACETALLY_ENABLED is true or false, and the option takes precedence', () => {
+  assert.equal(readSettings().enabled, true);
+  for (const [text, enabled] of [
+    ['', true],
+    ['true', true],
+    ['1', true],
+    ['FALSE', false],
+    ['0', false],
+  ] as const) {
+    process.env.TRACETALLY_ENABLED = text;
+    assert.equal(readSettings().enabled, enabled, text);
+  }
+  assert.equal(readSettings({ enabled: true }).enabled, true);
+  process.env.TRACETALLY_ENABLED = 'perhaps';
+  assert.throws(() => readSettings(), /TRACETALLY_ENABLED must be true or false/);
+});
+
+test('an invalid sampleRate is an error that names the option', () => {
+  for (const sampleRate of [-0.1, 1.1, Number.NaN, '0.5', {}]) {
+    const options = { apiKey: 'k', sampleRate } as TraceTallyOptions;
+    assert.throws(() => new TraceTally(options), /"sampleRate" must be a number from 0 to 1/);
+  }
+});
+
+test('options take precedence over the environment, and the environment over the defaults', () => {
   process.env.TRACETALLY_API_KEY = 'key-of-the-environment';
   assert.equal(readSettings().apiKey, 'key-of-the-environment');
   assert.equal(readSettings().baseUrl, 'http://127.0.0.1:4000');
@@ -40,7 +64,7 @@ test('settings are frozen', () => {
   assert.ok(Object.isFrozen(settings));
 });
 
-test('a URL that cannot work is told at construction, without what it holds', () => {
+test('an invalid URL is an error at construction that does not quote the URL', () => {
   for (const baseUrl of ['', 'localhost:4000', '127.0.0.1', 'ftp://x', 'http://', 'no url']) {
     assert.throws(() => new TraceTally({ apiKey: 'k', baseUrl }), /"baseUrl"/, baseUrl);
   }
@@ -52,10 +76,10 @@ test('a URL that cannot work is told at construction, without what it holds', ()
     );
   }
   process.env.TRACETALLY_URL = 'nonsense';
-  assert.throws(() => new TraceTally({ apiKey: 'k' }), /the variable TRACETALLY_URL/);
+  assert.throws(() => new TraceTally({ apiKey: 'k' }), /environment variable TRACETALLY_URL/);
 });
 
-test('a key that no header can hold is told at construction, and the message does not hold it', () => {
+test('an API key with invalid characters is an error at construction that does not quote the key', () => {
   for (const apiKey of ['tt_secret\n', 'tt secret', 'tt_sécret']) {
     assert.throws(
       () => new TraceTally({ apiKey }),
@@ -64,7 +88,7 @@ test('a key that no header can hold is told at construction, and the message doe
   }
 });
 
-test('numbers that make no sense are told with their name and their bounds', () => {
+test('an invalid number is an error that names the option and its bounds', () => {
   const wrong: TraceTallyOptions[] = [
     { maxBatchTraces: 0 },
     { maxBatchTraces: 1_001 },
@@ -83,20 +107,27 @@ test('numbers that make no sense are told with their name and their bounds', () 
   }
 });
 
-test('a misspelt setting is told, not ignored', () => {
+test('an unknown option is an error', () => {
   const options = { apikey: 'k', apiKey: 'k' } as TraceTallyOptions;
-  assert.throws(() => new TraceTally(options), /no setting "apikey".*apiKey/);
+  assert.throws(() => new TraceTally(options), /no option "apikey".*apiKey/);
 });
 
-test('hooks and switches of the wrong type are told', () => {
-  const wrong = { onError: 'log', fetch: {}, gzip: 'yes' };
+test('an option of the wrong type is an error that names the option', () => {
+  const wrong = {
+    onError: 'log',
+    fetch: {},
+    gzip: 'yes',
+    mask: /secret/,
+    captureText: 0,
+    enabled: 'false',
+  };
   for (const [name, value] of Object.entries(wrong)) {
     const options = { apiKey: 'k', [name]: value } as TraceTallyOptions;
     assert.throws(() => new TraceTally(options), new RegExp(`"${name}" must be`));
   }
 });
 
-test('printing a client does not show its key', () => {
+test('printing a client does not show its API key', () => {
   const client = new TraceTally({ apiKey: 'tt_very_secret' });
   const shown = inspect(client, { depth: 10, showHidden: true }) + JSON.stringify(client);
   assert.ok(!shown.includes('tt_very_secret'));

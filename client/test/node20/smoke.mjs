@@ -1,13 +1,14 @@
 /**
- * The built client, on whatever JavaScript runtime runs this file, against a running server:
- * `node smoke.mjs URL KEY`. Ends with a code other than 0 where anything is not as it must be.
+ * Tests the built client with the JavaScript runtime that runs this file and a running server:
+ * `node smoke.mjs URL API_KEY`. Exits with a code other than 0 if anything is wrong.
  */
 import assert from 'node:assert/strict';
 import { TraceTally, TraceTallyError } from '../../dist/index.js';
 
 const [baseUrl, apiKey] = process.argv.slice(2);
 const errors = [];
-const client = new TraceTally({ baseUrl, apiKey, onError: (error) => errors.push(error) });
+const options = { baseUrl, apiKey, closeTimeoutMs: 30_000 };
+const client = new TraceTally({ ...options, onError: (error) => errors.push(error) });
 
 const recorded = await client.record({
   model: 'smoke',
@@ -58,6 +59,6 @@ assert.equal(measured, 'done');
 await client.close();
 assert.equal((await client.analytics.overview()).total_calls, 252);
 
-// The last one goes out when there is nothing else left to do: whoever started this counts 253.
-new TraceTally({ baseUrl, apiKey, flushIntervalMs: 60_000 }).enqueue({ model: 'last' });
+// The last one is sent when the process ends; the test that started this program counts 253.
+new TraceTally({ ...options, flushIntervalMs: 60_000 }).enqueue({ model: 'last' });
 process.stdout.write(`fine on ${process.version}\n`);

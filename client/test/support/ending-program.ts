@@ -1,4 +1,4 @@
-/** Run by a test in a process of its own: makes one recorded call, and ends without a word to the client. */
+/** Run by a test as a process: makes one recorded call, and ends without `flush` or `close`. */
 import { TraceTally } from '../../src/client.ts';
 
 const answer = {
@@ -7,4 +7,4 @@ const answer = {
   usage: { prompt_tokens: 1000, completion_tokens: 100 },
 };
 const openai = { chat: { completions: { create: () => Promise.resolve(answer) } } };
-await new TraceTally().wrapOpenAI(openai).chat.completions.create();
+await new TraceTally({ closeTimeoutMs: 30_000 }).wrapOpenAI(openai).chat.completions.create();

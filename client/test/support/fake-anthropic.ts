@@ -1,4 +1,4 @@
-import { askedFailure, lastUserText, startFakeProvider } from './fake-provider.ts';
+import { answeringModel, askedFailure, lastUserText, startFakeProvider } from './fake-provider.ts';
 import type { FakeProvider, ProviderRequest, Reply, SentEvent } from './fake-provider.ts';
 
 const usage = {
@@ -39,7 +39,7 @@ function messages({ body }: ProviderRequest, reply: Reply): Promise<void> | void
     id: 'msg_1',
     type: 'message',
     role: 'assistant',
-    model: body['model'],
+    model: answeringModel(body),
     stop_sequence: null,
   };
   const stop_reason = wantsTool ? 'tool_use' : 'end_turn';

@@ -1,4 +1,4 @@
-import { askedFailure, lastUserText, startFakeProvider } from './fake-provider.ts';
+import { answeringModel, askedFailure, lastUserText, startFakeProvider } from './fake-provider.ts';
 import type { FakeProvider, ProviderRequest, Reply, SentEvent } from './fake-provider.ts';
 
 const usage = {
@@ -24,11 +24,6 @@ export function startFakeOpenAI(): Promise<FakeProvider> {
   });
 }
 
-/** The model that answers has a date in its name, as the real ones do. */
-function answering(body: Record<string, unknown>): string {
-  return body['model'] === 'gpt-4o' ? 'gpt-4o-2024-08-06' : String(body['model']);
-}
-
 function fail(status: number, reply: Reply): void {
   const type = status === 429 ? 'rate_limit_error' : 'invalid_request_error';
   const error = { message: `The fake fails with ${status}.`, type, param: null, code: null };
@@ -52,7 +47,7 @@ function chat({ body }: ProviderRequest, reply: Reply): Promise<void> | void {
     id: 'chatcmpl-1',
     object: 'chat.completion',
     created: 1_700_000_000,
-    model: answering(body),
+    model: answeringModel(body),
     choices: Array.from({ length: count }, (_, index) => ({ index, ...choice })),
     usage,
   });
@@ -69,7 +64,7 @@ function chatChunks(
     id: 'chatcmpl-1',
     object: 'chat.completion.chunk',
     created: 1_700_000_000,
-    model: answering(body),
+    model: answeringModel(body),
     choices,
     ...more,
   });
@@ -133,7 +128,7 @@ function responses({ body }: ProviderRequest, reply: Reply): Promise<void> | voi
     id: 'resp_1',
     object: 'response',
     created_at: 1_700_000_000,
-    model: answering(body),
+    model: answeringModel(body),
     status,
     error: null,
     incomplete_details: null,
@@ -223,7 +218,7 @@ function embeddings({ body }: ProviderRequest, reply: Reply): void {
   reply.json(200, {
     object: 'list',
     data: [{ object: 'embedding', index: 0, embedding }],
-    model: body['model'],
+    model: answeringModel(body),
     usage: { prompt_tokens: 8, total_tokens: 8 },
   });
 }

@@ -132,6 +132,17 @@ export function lastUserText(messages: unknown): string {
   return typeof content === 'string' ? content : JSON.stringify(content);
 }
 
+/** Real providers answer with the exact version of some models. */
+const answeringModels: Readonly<Record<string, string>> = {
+  'gpt-4o': 'gpt-4o-2024-08-06',
+  'embed-small': 'embed-small-2024-01-25',
+  'claude-opus-5': 'claude-opus-5-20260201',
+};
+
+export function answeringModel({ model }: Record<string, unknown>): string {
+  return answeringModels[String(model)] ?? String(model);
+}
+
 /** The status that a text like `fail 429` asks for. */
 export function askedFailure(text: string): number | undefined {
   const status = /fail (\d{3})/.exec(text)?.[1];

@@ -1,10 +1,13 @@
 import type { TraceInput } from '../../src/api-types.ts';
+import type { TraceTallyError } from '../../src/errors.ts';
 import { pricesSettled } from '../../src/price.ts';
 import type { Recorder } from '../../src/recorder.ts';
 
 export interface MemoryRecorder extends Recorder {
   traces: TraceInput[];
   errors: unknown[];
+  /** Codes of what was reported by `reportOnce`, each time. */
+  warnings: string[];
   /** All that was recorded, once there are so many and no more come. */
   settled(count: number): Promise<TraceInput[]>;
 }
@@ -13,11 +16,14 @@ export interface MemoryRecorder extends Recorder {
 export function memoryRecorder(): MemoryRecorder {
   const traces: TraceInput[] = [];
   const errors: unknown[] = [];
+  const warnings: string[] = [];
   return {
     traces,
     errors,
+    warnings,
     enqueue: (trace) => void traces.push(trace),
     report: (error) => void errors.push(error),
+    reportOnce: (error: TraceTallyError) => void warnings.push(error.code),
     async settled(count) {
       const untilMs = performance.now() + 5_000;
       while (traces.length < count && performance.now() < untilMs) await turn(5);

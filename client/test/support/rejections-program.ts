@@ -1,10 +1,11 @@
 /**
- * Run by a test in a process of its own, since the test runner takes unhandled rejections for itself:
+ * Run by a test as a process, because the test runner handles unhandled rejections itself:
  * `rejections-program.ts URL bare|wrapped dropped|caught` prints what went unhandled and what was recorded.
  */
 import OpenAI from 'openai';
 import { wrapOpenAI } from '../../src/wrap-openai.ts';
 import { memoryRecorder, turn } from './memory-recorder.ts';
+import { until } from './until.ts';
 
 const [, , url = '', which, how] = process.argv;
 const recorder = memoryRecorder();
@@ -29,12 +30,16 @@ if (how === 'dropped') {
   completions.create(failing).withResponse().catch(ignore);
   completions.parse(failing).catch(ignore);
   completions.create(failing, { signal: AbortSignal.abort() }).catch(ignore);
-  // Asked for only after the failure was there, in the same turn.
+  // Awaited only after the failure, in the same turn of the event loop.
   const late = completions.create(failing);
   (late as unknown as { responsePromise: Promise<unknown> }).responsePromise.catch(() =>
     late.catch(ignore),
   );
 }
-await turn(300);
+await until('all failures are seen', () =>
+  how === 'dropped' ? unhandled.length >= 3 : recorder.traces.length >= 7,
+);
+// Further rejections or traces would arrive now.
+await turn(100);
 const statuses = recorder.traces.map(({ status }) => status);
 process.stdout.write(JSON.stringify({ unhandled, statuses }));

@@ -1,5 +1,6 @@
+import assert from 'node:assert/strict';
 import { TraceTally, TraceTallyError } from '../../src/index.ts';
-import type { TraceTallyOptions } from '../../src/index.ts';
+import type { RecordOptions, Trace, TraceInput, TraceTallyOptions } from '../../src/index.ts';
 import { scriptedFetch } from './scripted-fetch.ts';
 import type { SeenRequest } from './scripted-fetch.ts';
 import type { LiveServer } from './server.ts';
@@ -8,9 +9,9 @@ export interface ScriptedClient {
   client: TraceTally;
   /** Every request of it. */
   seen: SeenRequest[];
-  /** Everything that onError heard. */
+  /** Everything that onError received. */
   errors: TraceTallyError[];
-  /** A client that reads the same team by the straight way. */
+  /** A client that reads the same team without the script. */
   reader: TraceTally;
 }
 
@@ -29,11 +30,23 @@ export async function scriptedClient(
     fetch,
     retryDelayMs: 5,
     retryDelayMaxMs: 100,
+    closeTimeoutMs: 30_000,
     onError: (error) => void errors.push(error as TraceTallyError),
     ...options,
   });
   const reader = new TraceTally({ apiKey, baseUrl: server.url });
   return { client, seen, errors, reader };
+}
+
+/** The trace as stored, by a client that is enabled. */
+export async function recorded(
+  client: TraceTally,
+  trace: TraceInput,
+  options?: RecordOptions,
+): Promise<Trace> {
+  const stored = await client.record(trace, options);
+  assert.ok(stored !== null, 'the client is enabled');
+  return stored;
 }
 
 /** The inputs of all stored traces, oldest first. */

@@ -11,7 +11,7 @@ export interface LiveServer {
   url: string;
   /** A key for a team that no other test uses. */
   freshKey(scope?: 'full' | 'ingest' | 'read'): Promise<string>;
-  /** Ends it without a word to anybody and starts it again, at the same address and on the same file. */
+  /** Kills it and starts it again, at the same address and on the same file. */
   crashAndRestart(): Promise<void>;
   stop(): Promise<void>;
 }
@@ -45,8 +45,8 @@ export async function startServer(flags: readonly string[] = []): Promise<LiveSe
   };
 }
 
-/** A URL at which nobody listens. */
-export async function addressOfNobody(): Promise<string> {
+/** A URL at which nothing listens. */
+export async function unusedUrl(): Promise<string> {
   const holder = createServer().listen(0, '127.0.0.1');
   await once(holder, 'listening');
   const { port } = holder.address() as AddressInfo;

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { wrapAnthropic } from '../../src/wrap-anthropic.ts';
 import { startFakeAnthropic } from '../support/fake-anthropic.ts';
 import type { FakeProvider } from '../support/fake-provider.ts';
-import { memoryRecorder, turn } from '../support/memory-recorder.ts';
+import { memoryRecorder } from '../support/memory-recorder.ts';
 import { itemsOf, lastingTrace, only, pairOf } from '../support/side-by-side.ts';
 import type { Pair } from '../support/side-by-side.ts';
 
@@ -41,12 +41,12 @@ const recordedHello = {
   user_identifier: 'user-1',
 };
 
-test('a plain message is the same as without us, and is recorded with its cost', async () => {
+test('a plain message is the same as unwrapped, and is recorded with its cost', async () => {
   const { traces } = await pair.same(1, (anthropic) => anthropic.messages.create(ask('hi')));
   assert.deepEqual(lastingTrace(only(traces)), recordedHello);
 });
 
-test('a streamed message yields the same events, and is recorded', async () => {
+test('a streamed message yields the same events as unwrapped, and is recorded', async () => {
   const { traces } = await pair.same(1, async (anthropic) =>
     itemsOf(await anthropic.messages.create(askStream('hi'))),
   );
@@ -64,14 +64,14 @@ test('the streaming helper emits the same events, and its request is recorded on
   assert.deepEqual(lastingTrace(only(traces)), recordedHello);
 });
 
-test('the streaming helper can be iterated as without us', async () => {
+test('the streaming helper can be iterated as unwrapped', async () => {
   const { traces } = await pair.same(1, (anthropic) =>
     itemsOf(anthropic.messages.stream(ask('hi'))),
   );
   assert.equal(only(traces).output, 'Hello there.');
 });
 
-test('the parsing helper works as without us, and its request is recorded once', async () => {
+test('the parsing helper works as unwrapped, and its request is recorded once', async () => {
   const output_config = { format: zodOutputFormat(z.object({ answer: z.number() })) };
   const { traces, outcome } = await pair.same(1, (anthropic) =>
     anthropic.messages.parse({ ...ask('json'), output_config }),
@@ -91,7 +91,7 @@ test('a system prompt is part of the input', async () => {
   });
 });
 
-test('uses of tools are kept in the output, plain and streamed', async () => {
+test('tool uses are kept in the output, plain and streamed', async () => {
   const tool = { type: 'tool_use', id: 'toolu_1', name: 'weather', input: { city: 'Paris' } };
   const plain = await pair.same(1, (anthropic) => anthropic.messages.create(ask('weather?')));
   const text = { type: 'text', text: 'I will look.', citations: null };
@@ -106,7 +106,7 @@ test('uses of tools are kept in the output, plain and streamed', async () => {
 });
 
 for (const status of [400, 429, 500, 529]) {
-  test(`an answer of ${status} is thrown as the SDK throws it, and recorded once with all its retries`, async () => {
+  test(`status ${status} is thrown as by the SDK, and recorded once for all retries`, async () => {
     const { outcome, traces } = await pair.same(1, (anthropic) =>
       anthropic.messages.create(ask(`fail ${status}`)),
     );
@@ -116,7 +116,7 @@ for (const status of [400, 429, 500, 529]) {
   });
 }
 
-test('the streaming helper fails as without us, and the failure is recorded once', async () => {
+test('the streaming helper fails as unwrapped, and the failure is recorded once', async () => {
   const { traces } = await pair.same(1, (anthropic) =>
     anthropic.messages.stream(ask('fail 400')).finalMessage(),
   );
@@ -124,7 +124,7 @@ test('the streaming helper fails as without us, and the failure is recorded once
 });
 
 for (const scene of ['break off', 'cut']) {
-  test(`a stream with "${scene}" in the middle is an error, with what came before`, async () => {
+  test(`a stream with "${scene}" in the middle is recorded as an error with the text so far`, async () => {
     const { traces } = await pair.same(1, async (anthropic) =>
       itemsOf(await anthropic.messages.create(askStream(scene))),
     );
@@ -133,7 +133,7 @@ for (const scene of ['break off', 'cut']) {
   });
 }
 
-test('a stream that is left early is a success with what was seen, tokens included', async () => {
+test('leaving a stream early is recorded as a success with the text and tokens so far', async () => {
   const { traces } = await pair.same(1, async (anthropic) => {
     const seen = [];
     for await (const event of await anthropic.messages.create(askStream('slow'))) {
@@ -146,7 +146,7 @@ test('a stream that is left early is a success with what was seen, tokens includ
   assert.deepEqual([status, output, prompt_tokens], ['success', 'tick tick ', 1500]);
 });
 
-test('aborting the streaming helper rejects as without us, and is a success with what was seen', async () => {
+test('aborting the streaming helper rejects as unwrapped, and is recorded as a success with the text so far', async () => {
   const { traces } = await pair.same(1, async (anthropic) => {
     const stream = anthropic.messages.stream(ask('slow'));
     stream.once('text', () => stream.abort());
@@ -155,7 +155,7 @@ test('aborting the streaming helper rejects as without us, and is a success with
   assert.deepEqual([only(traces).status, only(traces).output], ['success', 'tick ']);
 });
 
-test('a call that is aborted before its answer is an error', async () => {
+test('a call that is aborted before its reply is recorded as an error', async () => {
   const { traces } = await pair.same(1, (anthropic) =>
     anthropic.messages.create(ask('hi'), { signal: AbortSignal.abort() }),
   );
@@ -163,7 +163,7 @@ test('a call that is aborted before its answer is an error', async () => {
   assert.match(only(traces).error_message ?? '', /^Request was aborted\./);
 });
 
-test('withResponse, asResponse, tee and toReadableStream work as without us', async () => {
+test('withResponse, asResponse, tee and toReadableStream work as unwrapped', async () => {
   const withResponse = await pair.same(1, async (anthropic) => {
     const { data, response, request_id } = await anthropic.messages
       .create(ask('hi'))
@@ -186,11 +186,10 @@ test('withResponse, asResponse, tee and toReadableStream work as without us', as
   }
 });
 
-test('a call that nobody waits for is recorded with its answer', async () => {
+test('a call that is never awaited is recorded with its answer', async () => {
   const recorder = memoryRecorder();
   void wrapAnthropic(recorder, pair.bare).messages.create(ask('hi'));
   assert.equal(only(await recorder.settled(1)).output, 'Hello there.');
-  await turn(20);
 });
 
 test('beta messages are recorded, plain, streamed and through the helper', async () => {
@@ -237,7 +236,7 @@ for (const [scene, status] of [
   ['break off', 'error'],
   ['slow', 'success'],
 ] as const) {
-  test(`a stream of a thread with "${scene}" ends as without us, and is recorded as ${status}`, async () => {
+  test(`a stream of a thread with "${scene}" ends as unwrapped, and is recorded as ${status}`, async () => {
     const { traces } = await pair.same(1, async (anthropic) => {
       const { messages: _, ...params } = ask('');
       const stream = anthropic.beta.messages

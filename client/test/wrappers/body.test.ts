@@ -31,7 +31,7 @@ function observedResponse(text: string, pieceBytes: number) {
 }
 
 for (const pieceBytes of [1, 7, 10_000]) {
-  test(`events are read from pieces of ${pieceBytes} bytes, whatever ends their lines`, async () => {
+  test(`events are read from chunks of ${pieceBytes} bytes, with any line ending`, async () => {
     const text = `: hello\n\n${chunk('Grüße ')}\n\n${chunk('aus 東京')}\r\n\r\nevent: x\ndata: [DONE]\n\n`;
     const { recorder, response } = observedResponse(text, pieceBytes);
     assert.equal(await new Response(response.body).text(), text);
@@ -40,7 +40,7 @@ for (const pieceBytes of [1, 7, 10_000]) {
   });
 }
 
-test('nothing is read ahead, and the body can be read by bytes', async () => {
+test('nothing is read ahead, and the body can be read with a byte reader', async () => {
   const { recorder, response, pulls } = observedResponse(`${chunk('a')}\n\n`, 8);
   assert.equal(pulls(), 0);
   const reader = (response.body as ReadableStream<Uint8Array>).getReader({ mode: 'byob' });
@@ -50,14 +50,14 @@ test('nothing is read ahead, and the body can be read by bytes', async () => {
   assert.equal(only(await recorder.settled(1)).status, 'success');
 });
 
-test('events that make no sense are handed on and reported', async () => {
+test('invalid events reach the caller unchanged and are reported', async () => {
   const { recorder, response } = observedResponse('data: {odd\n\n', 100);
   assert.equal(await new Response(response.body).text(), 'data: {odd\n\n');
   assert.equal(only(await recorder.settled(1)).status, 'success');
   assert.equal(recorder.errors.length, 1);
 });
 
-test('an answer without a body is recorded', async () => {
+test('a response without a body is recorded', async () => {
   const recorder = memoryRecorder();
   const call = beginCall(recorder, { model: 'm', input: 'q', labels: {}, seller: {} });
   observeBody(recorder, new Response(null), call, readChatRequest({}).collector(), undefined);

@@ -19,7 +19,7 @@ const makeClient = (): OpenAI =>
   new OpenAI({ apiKey: 'k', baseURL: `${fake.url}/v1`, maxRetries: 0 });
 const hello = { model: 'gpt-4o', messages: [{ role: 'user' as const, content: 'hi' }] };
 
-test('the client that was passed is not changed', async () => {
+test('wrapping does not change the given client', async () => {
   const client = makeClient();
   const shape = (): unknown[] => [
     Reflect.ownKeys(client),
@@ -36,7 +36,7 @@ test('the client that was passed is not changed', async () => {
   assert.equal((await recorder.settled(2)).length, 1);
 });
 
-test('the wrapped client is an instance of its class, with its own fields and methods', async () => {
+test('the wrapped client is an instance of its class, with the same fields and methods', async () => {
   const client = makeClient();
   const wrapped = wrapOpenAI(memoryRecorder(), client);
   assert.ok(wrapped instanceof OpenAI);
@@ -52,7 +52,7 @@ test('the wrapped client is an instance of its class, with its own fields and me
   await assert.rejects(wrapped.models.retrieve('x'), OpenAI.NotFoundError);
 });
 
-test('what is set on the wrapped client is set on the client', () => {
+test('a property that is set on the wrapped client is set on the client', () => {
   const client = makeClient();
   const wrapped = wrapOpenAI(memoryRecorder(), client);
   wrapped.apiKey = 'other';
@@ -60,14 +60,14 @@ test('what is set on the wrapped client is set on the client', () => {
   assert.deepEqual([client.apiKey, client.maxRetries], ['other', 5]);
 });
 
-test('a method taken off its object works', async () => {
+test('a detached method works', async () => {
   const recorder = memoryRecorder();
   const { create } = wrapOpenAI(recorder, makeClient()).chat.completions;
   assert.equal((await create(hello)).id, 'chatcmpl-1');
   only(await recorder.settled(1));
 });
 
-test('a copy with other options is recorded as well', async () => {
+test('a copy made by withOptions is recorded as well', async () => {
   const recorder = memoryRecorder();
   const wrapped = wrapOpenAI(recorder, makeClient(), { feature: 'copied' });
   const copy = wrapped.withOptions({ timeout: 5_000 });
@@ -76,7 +76,7 @@ test('a copy with other options is recorded as well', async () => {
   assert.equal(only(await recorder.settled(1)).feature_name, 'copied');
 });
 
-test('wrapping again adds labels, and does not record twice', async () => {
+test('wrapping again adds labels and does not record twice', async () => {
   const recorder = memoryRecorder();
   const base = wrapOpenAI(recorder, makeClient(), { feature: 'chat', user: 'somebody' });
   await wrapOpenAI(recorder, base, { user: 'user-2' }).chat.completions.create(hello);
@@ -96,7 +96,7 @@ test('wrapping again adds labels, and does not record twice', async () => {
   ]);
 });
 
-test('two recorders each record once, and the stream stays as it was', async () => {
+test('two recorders record each call once, and the stream is the same as unwrapped', async () => {
   const [first, second] = [memoryRecorder(), memoryRecorder()];
   const client = makeClient();
   const bare = await itemsOf(await client.chat.completions.create({ ...hello, stream: true }));
@@ -107,7 +107,7 @@ test('two recorders each record once, and the stream stays as it was', async () 
   assert.equal(only(await second.settled(1)).prompt_tokens, 1200);
 });
 
-test('labels that the service would refuse are mended or left out', async () => {
+test('labels that the server would reject are corrected or left out', async () => {
   const recorder = memoryRecorder();
   const labels = { feature: `a\u0000b${'x'.repeat(300)}`, user: '' };
   await wrapOpenAI(recorder, makeClient(), labels).chat.completions.create(hello);
@@ -116,7 +116,7 @@ test('labels that the service would refuse are mended or left out', async () => 
   assert.equal(user_identifier, undefined);
 });
 
-test('the client for Azure is recorded too', async () => {
+test('the Azure client is recorded as well', async () => {
   const recorder = memoryRecorder();
   const azure = new AzureOpenAI({
     apiKey: 'k',
@@ -130,7 +130,7 @@ test('the client for Azure is recorded too', async () => {
   assert.equal(only(await recorder.settled(1)).status, 'error');
 });
 
-test('a frozen client works; it cannot be looked into', async () => {
+test('a frozen client works, without being recorded', async () => {
   const client = Object.freeze(makeClient());
   const wrapped = wrapOpenAI(memoryRecorder(), client);
   assert.equal((await wrapped.chat.completions.create(hello)).id, 'chatcmpl-1');
@@ -171,7 +171,7 @@ test('a client that returns plain promises or values is recorded', async () => {
   );
 });
 
-test('an answer that makes no sense is handed on, recorded and reported', async () => {
+test('an invalid answer reaches the caller, is recorded and reported', async () => {
   const recorder = memoryRecorder();
   const answer = { choices: 'none' };
   const create = () => Promise.resolve(answer);
@@ -181,7 +181,7 @@ test('an answer that makes no sense is handed on, recorded and reported', async 
   assert.equal(recorder.errors.length, 1);
 });
 
-test('a request that cannot be put into words goes out unrecorded, and that is reported', async () => {
+test('a request that cannot be converted to JSON is sent without being recorded, and that is reported', async () => {
   const recorder = memoryRecorder();
   const loop: Record<string, unknown> = {};
   loop['self'] = loop;
@@ -192,12 +192,13 @@ test('a request that cannot be put into words goes out unrecorded, and that is r
   assert.equal(recorder.errors.length, 1);
 });
 
-test('a recorder that fails does not reach the caller', async () => {
+test('an error of the recorder does not reach the caller', async () => {
   const recorder: Recorder = {
     enqueue() {
       throw new Error('full');
     },
     report() {},
+    reportOnce() {},
   };
   const wrapped = wrapOpenAI(recorder, makeClient());
   assert.equal((await wrapped.chat.completions.create(hello)).id, 'chatcmpl-1');

@@ -27,7 +27,7 @@ const examples: Readonly<Record<string, { prints: RegExp; traces: number }>> = {
   'fetch-batch.ts': { prints: /^3 stored, 0 rejected\n$/, traces: 3 },
 };
 
-test('every example is tried here', () => {
+test('every example is tested', () => {
   const programs = readdirSync(folder).filter((name) => name.endsWith('.ts'));
   const tried = [...Object.keys(examples), 'fake-provider.ts'];
   assert.deepEqual(programs.toSorted(), tried.toSorted());
@@ -37,7 +37,10 @@ for (const [name, { prints, traces: count }] of Object.entries(examples)) {
   test(`examples/${name} runs, and its traces are stored`, async () => {
     const key = await server.freshKey();
     const env = { TRACETALLY_URL: server.url, TRACETALLY_API_KEY: key };
-    const { stdout, stderr } = await run(process.execPath, [`${folder}${name}`], { env });
+    const { stdout, stderr } = await run(process.execPath, [`${folder}${name}`], {
+      env,
+      timeout: 60_000,
+    });
     assert.match(stdout, prints);
     assert.equal(stderr, '');
     const tally = new TraceTally({ baseUrl: server.url, apiKey: key });

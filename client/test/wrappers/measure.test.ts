@@ -13,7 +13,7 @@ const recorded = {
   user_identifier: 'user-1',
 };
 
-test('the result of an async function comes back, and the call is recorded', async () => {
+test('measure returns the result of an async function and records the call', async () => {
   const recorder = memoryRecorder();
   const result = { rows: 1 };
   const returned = await measure(recorder, call, async (set) => {
@@ -34,7 +34,7 @@ test('the result of an async function comes back, and the call is recorded', asy
   });
 });
 
-test('a sync function stays sync', async () => {
+test('measure of a sync function is sync', async () => {
   const recorder = memoryRecorder();
   const returned: number = measure(recorder, call, (set) => {
     set({ output: 'four' });
@@ -44,7 +44,7 @@ test('a sync function stays sync', async () => {
   assert.deepEqual(lastingTrace(only(await recorder.settled(1))), { ...recorded, output: 'four' });
 });
 
-test('an error is thrown on unchanged, and recorded with what was known', async () => {
+test('an error reaches the caller unchanged, and is recorded with what was set', async () => {
   const recorder = memoryRecorder();
   const error = new TypeError('no luck');
   const failing = measure(recorder, call, async (set) => {
@@ -62,7 +62,7 @@ test('an error is thrown on unchanged, and recorded with what was known', async 
   assert.deepEqual(traces, [{ ...failed, output: 'half' }, failed]);
 });
 
-test('odd things that are thrown are recorded in words', async () => {
+test('any thrown value is recorded as text', async () => {
   const recorder = memoryRecorder();
   const loop: Record<string, unknown> = {};
   loop['self'] = loop;
@@ -100,14 +100,14 @@ test('odd things that are thrown are recorded in words', async () => {
   ]);
 });
 
-test('a call may be said to have failed though nothing was thrown', async () => {
+test('a call with an error_message is recorded as an error although nothing was thrown', async () => {
   const recorder = memoryRecorder();
   measure(recorder, call, (set) => set({ error_message: 'refused' }));
   const { status, error_message } = only(await recorder.settled(1));
   assert.deepEqual([status, error_message], ['error', 'refused']);
 });
 
-test('tokens without a cost are priced by the model and, where it is named, the provider', async () => {
+test('tokens without a cost are priced by the model and, if given, the provider', async () => {
   const recorder = memoryRecorder();
   const usage = { prompt_tokens: 1000, completion_tokens: 100 };
   measure(recorder, call, (set) => set(usage));
@@ -117,7 +117,7 @@ test('tokens without a cost are priced by the model and, where it is named, the 
   assert.deepEqual(costs, [0.0035, 0.00225, undefined]);
 });
 
-test('binary input is recorded by its size, and values that the service refuses are left out', async () => {
+test('binary input is recorded by its size, and values that the server would reject are left out', async () => {
   const recorder = memoryRecorder();
   const input = [{ image: new Uint8Array(10), also: Buffer.from('abc') }, 5n];
   measure(recorder, { model: 'm'.repeat(300), input }, (set) =>
@@ -130,7 +130,7 @@ test('binary input is recorded by its size, and values that the service refuses 
   });
 });
 
-test('input and output that cannot be put into words are left out and reported', async () => {
+test('input and output that cannot be converted to JSON are left out and reported', async () => {
   const recorder = memoryRecorder();
   const loop: Record<string, unknown> = {};
   loop['self'] = loop;

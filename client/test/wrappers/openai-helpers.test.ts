@@ -43,7 +43,7 @@ function toolBody() {
   };
 }
 
-test('chat.completions.parse gives the parsed answer, and its request is recorded once', async () => {
+test('chat.completions.parse returns the parsed answer, and its request is recorded once', async () => {
   const { traces, outcome } = await pair.same(1, (openai) =>
     openai.chat.completions.parse({ ...ask('json'), response_format }),
   );
@@ -52,7 +52,7 @@ test('chat.completions.parse gives the parsed answer, and its request is recorde
   assert.deepEqual([only(traces).output, only(traces).prompt_tokens], ['{"answer":4}', 1200]);
 });
 
-test('a parse that fails on a good answer is the caller’s error: the call is a success', async () => {
+test('a parse error of a complete answer is thrown to the caller, and the call is recorded as a success', async () => {
   const { traces, outcome } = await pair.same(1, (openai) =>
     openai.chat.completions.parse({ ...ask('hi'), response_format }),
   );
@@ -79,14 +79,14 @@ test('chat.completions.stream emits the same events, and its request is recorded
   assert.deepEqual([only(traces).output, only(traces).prompt_tokens], ['Hello there.', 1200]);
 });
 
-test('chat.completions.stream with a format parses as without us', async () => {
+test('chat.completions.stream with a format parses as unwrapped', async () => {
   const { traces } = await pair.same(1, (openai) =>
     openai.chat.completions.stream({ ...ask('json'), response_format }).finalChatCompletion(),
   );
   assert.equal(only(traces).output, '{"answer":4}');
 });
 
-test('leaving the streaming helper early is a success with what was seen', async () => {
+test('leaving the streaming helper early is recorded as a success with the text so far', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const stream = openai.chat.completions.stream(ask('slow'));
     stream.on('error', () => {});

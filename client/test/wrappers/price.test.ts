@@ -21,7 +21,7 @@ async function costOf(
   return only(recorder.traces).cost_usd;
 }
 
-test('tokens are priced by model, what was cached as such', async () => {
+test('tokens are priced by model, and cached tokens at their own price', async () => {
   const plain = { input_tokens: 1_000_000, output_tokens: 100_000 };
   assert.equal(await costOf('gpt-4o', plain), 3.5);
   assert.equal(await costOf('gpt-4o', { ...plain, cache_read_tokens: 800_000 }), 2.5);
@@ -30,6 +30,25 @@ test('tokens are priced by model, what was cached as such', async () => {
   assert.equal(await costOf('claude-opus-5-5', cached, anthropic), 4.88);
   const forAnHour = { ...cached, cache_write_1h_tokens: 400_000 };
   assert.equal(await costOf('claude-opus-5-5', forAnHour, anthropic), 6.08);
+});
+
+test('the price of the response model comes first, then that of the requested model', async () => {
+  const usage = { input_tokens: 1_000_000 };
+  const cases: [requested: string, response: string, cost: number | undefined][] = [
+    ['my-deployment', 'gpt-4o-2024-08-06', 2.5],
+    // This version of gpt-4o had a price of its own.
+    ['gpt-4o', 'gpt-4o-2024-05-13', 5],
+    ['gpt-4o', 'unknown-version', 2.5],
+    ['my-deployment', 'unknown-version', undefined],
+  ];
+  for (const [requested, response, cost] of cases) {
+    const pricer = createPricer(installed);
+    const recorder = memoryRecorder();
+    pricer.priced(recorder, { model: requested }, usage, openai, response);
+    await pricer.settled();
+    const { model, cost_usd } = only(recorder.traces);
+    assert.deepEqual([model, cost_usd], [requested, cost], `${requested}, ${response}`);
+  }
 });
 
 test('a price has at most 12 decimals', async () => {
@@ -44,13 +63,13 @@ test('a model without a known price has no cost, not 0', async () => {
   assert.equal(await costOf('gpt-4o', usage, { name: 'nobody' }), undefined);
 });
 
-test('a call whose tokens are not known has no cost, not 0', async () => {
+test('a call with unknown tokens has no cost, not 0', async () => {
   assert.equal(await costOf('gpt-4o', undefined), undefined);
   assert.equal(await costOf('gpt-4o', {}), undefined);
   assert.equal(await costOf('gpt-4o', { cache_read_tokens: 5 }), undefined);
 });
 
-test('the address of the seller decides before the name of the SDK', async () => {
+test('the URL of the provider takes precedence over the name of the SDK', async () => {
   const groq = { name: 'openai', url: 'https://api.groq.com/openai/v1' };
   const usage = { input_tokens: 1000, output_tokens: 100 };
   assert.equal(await costOf('llama-3.1-8b-instant', usage, groq), 0.000058);
@@ -59,7 +78,7 @@ test('the address of the seller decides before the name of the SDK', async () =>
   assert.equal(await costOf('gpt-4o', usage, local), 0.0035);
 });
 
-test('the cost that the caller gives is kept, 0 included', () => {
+test('a cost that the caller gives is kept, including 0', () => {
   const pricer = createPricer(installed);
   const recorder = memoryRecorder();
   for (const cost_usd of [0, 1.25]) {
@@ -71,7 +90,7 @@ test('the cost that the caller gives is kept, 0 included', () => {
   );
 });
 
-test('traces wait for the list, in their order, and the list is loaded once', async () => {
+test('traces wait for the price list in their order, and the list is loaded once', async () => {
   let imports = 0;
   let open = (): void => {};
   const gate = new Promise<void>((resolve) => {
@@ -97,7 +116,7 @@ test('traces wait for the list, in their order, and the list is loaded once', as
   assert.equal(imports, 1);
 });
 
-test('without the list, traces are recorded without a cost', async () => {
+test('without the price package, traces are recorded without a cost, and a warning says what to install', async () => {
   const missing = [
     () => Promise.reject(new Error('not installed')),
     () => Promise.resolve(undefined),
@@ -111,10 +130,24 @@ test('without the list, traces are recorded without a cost', async () => {
     pricer.priced(recorder, { model: 'gpt-4o' }, { input_tokens: 9 }, openai);
     assert.deepEqual(recorder.traces, [{ model: 'gpt-4o' }, { model: 'gpt-4o' }]);
     assert.deepEqual(recorder.errors, []);
+    assert.deepEqual(recorder.warnings, ['prices_missing', 'prices_missing']);
   }
 });
 
-test('counts that do not add up cost nothing known, and that is reported', async () => {
+test('no warning about the price package if a call has a cost or no tokens, or if the package is there', async () => {
+  const missing = createPricer(() => Promise.resolve(undefined));
+  const recorder = memoryRecorder();
+  missing.priced(recorder, { model: 'gpt-4o', cost_usd: 1 }, { input_tokens: 9 }, openai);
+  missing.priced(recorder, { model: 'gpt-4o' }, undefined, openai);
+  await missing.settled();
+  const present = createPricer(installed);
+  present.priced(recorder, { model: 'my-own-model' }, { input_tokens: 9 }, openai);
+  await present.settled();
+  assert.equal(recorder.traces.length, 3);
+  assert.deepEqual(recorder.warnings, []);
+});
+
+test('inconsistent token counts have no cost, and that is reported', async () => {
   const pricer = createPricer(installed);
   const recorder = memoryRecorder();
   const usage = { input_tokens: 10, cache_read_tokens: 20 };

@@ -32,7 +32,7 @@ const ask = (content: string) => ({
 });
 const askStream = (content: string) => ({ ...ask(content), stream: true as const });
 
-test('withResponse gives the data and the response', async () => {
+test('withResponse returns the data and the response', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const promise = openai.chat.completions.create(ask('hi'));
     const { data, response, request_id } = await promise.withResponse();
@@ -42,7 +42,7 @@ test('withResponse gives the data and the response', async () => {
   assert.equal(only(traces).output, 'Hello there.');
 });
 
-test('withResponse of a stream gives a stream that is recorded when it is read', async () => {
+test('withResponse returns a stream that is recorded when it is read', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const { data, response } = await openai.chat.completions.create(askStream('hi')).withResponse();
     return { items: await itemsOf(data), isStream: data instanceof Stream, ok: response.ok };
@@ -50,7 +50,7 @@ test('withResponse of a stream gives a stream that is recorded when it is read',
   assert.deepEqual([only(traces).output, only(traces).prompt_tokens], ['Hello there.', 1200]);
 });
 
-test('asResponse gives the raw response, and the call is recorded with its answer', async () => {
+test('asResponse returns the raw response, and the call is recorded with its answer', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const response = await openai.chat.completions.create(ask('hi')).asResponse();
     return { used: response.bodyUsed, body: await response.json() };
@@ -58,7 +58,7 @@ test('asResponse gives the raw response, and the call is recorded with its answe
   assert.deepEqual([only(traces).output, only(traces).prompt_tokens], ['Hello there.', 1200]);
 });
 
-test('asResponse of a stream leaves the stream to the caller: the call is recorded without an answer', async () => {
+test('asResponse of a stream does not read it: the call is recorded without an answer', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const body = { ...askStream('hi'), stream_options: null };
     return (await openai.chat.completions.create(body).asResponse()).text();
@@ -66,14 +66,14 @@ test('asResponse of a stream leaves the stream to the caller: the call is record
   assert.deepEqual([only(traces).status, only(traces).output], ['success', undefined]);
 });
 
-test('asResponse of a failure throws what the SDK throws', async () => {
+test("asResponse of a failed call throws the SDK's error", async () => {
   const { traces } = await pair.same(1, (openai) =>
     openai.chat.completions.create(ask('fail 400')).asResponse(),
   );
   assert.equal(only(traces).status, 'error');
 });
 
-test('then, catch, finally and await several times make one request and one trace', async () => {
+test('several uses of then, catch, finally and await make one request and one trace', async () => {
   const { requests } = await pair.same(1, async (openai) => {
     const promise = openai.chat.completions.create(ask('hi'));
     const ids = await Promise.all([
@@ -88,7 +88,7 @@ test('then, catch, finally and await several times make one request and one trac
   assert.equal(requests.wrapped.length, 1);
 });
 
-test('tee gives two streams that can be read at their own pace, and one trace', async () => {
+test('tee returns two independent streams, and records one trace', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const [left, right] = (await openai.chat.completions.create(askStream('hi'))).tee();
     return [await itemsOf(left), await itemsOf(right)];
@@ -96,7 +96,7 @@ test('tee gives two streams that can be read at their own pace, and one trace', 
   assert.deepEqual([only(traces).output, only(traces).prompt_tokens], ['Hello there.', 1200]);
 });
 
-test('toReadableStream gives the same bytes, and one trace', async () => {
+test('toReadableStream yields the same bytes, and records one trace', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const stream = await openai.chat.completions.create(askStream('hi'));
     return new Response(stream.toReadableStream()).text();
@@ -104,7 +104,7 @@ test('toReadableStream gives the same bytes, and one trace', async () => {
   assert.equal(only(traces).output, 'Hello there.');
 });
 
-test('a readable stream that is cancelled is a success with what was seen', async () => {
+test('cancelling a readable stream is recorded as a success with the text so far', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const stream = await openai.chat.completions.create(askStream('slow'));
     const reader = (stream.toReadableStream() as ReadableStream<Uint8Array>).getReader();
@@ -115,7 +115,7 @@ test('a readable stream that is cancelled is a success with what was seen', asyn
   assert.match(only(traces).output ?? '', /^(tick )+$/);
 });
 
-test('a stream that is read twice says so as the SDK does, and is recorded once', async () => {
+test("reading a stream twice fails with the SDK's error, and is recorded once", async () => {
   const { traces, outcome } = await pair.same(1, async (openai) => {
     const stream = await openai.chat.completions.create(askStream('hi'));
     await itemsOf(stream);
@@ -125,7 +125,7 @@ test('a stream that is read twice says so as the SDK does, and is recorded once'
   assert.equal(only(traces).status, 'success');
 });
 
-test('a second reader that is turned away does not disturb the first', async () => {
+test('a rejected second reader does not disturb the first', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const stream = await openai.chat.completions.create(askStream('hi'));
     const first = stream[Symbol.asyncIterator]();
@@ -136,7 +136,7 @@ test('a second reader that is turned away does not disturb the first', async () 
   assert.deepEqual([only(traces).status, only(traces).output], ['success', 'Hello there.']);
 });
 
-test('a stream read by hand, with an error thrown into it, is a success with what was seen', async () => {
+test('throwing into the iterator of a stream is recorded as a success with the text so far', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const stream = await openai.chat.completions.create(askStream('slow'));
     const iterator = stream[Symbol.asyncIterator]();
@@ -148,7 +148,7 @@ test('a stream read by hand, with an error thrown into it, is a success with wha
   assert.deepEqual([only(traces).status, only(traces).output], ['success', 'tick ']);
 });
 
-test('controller.abort ends the stream as without us', async () => {
+test('controller.abort ends the stream as unwrapped', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const stream = await openai.chat.completions.create(askStream('slow'));
     let count = 0;
@@ -158,7 +158,7 @@ test('controller.abort ends the stream as without us', async () => {
   assert.deepEqual([only(traces).status, only(traces).output], ['success', 'tick tick tick ']);
 });
 
-test('a call that nobody waits for makes one request and is recorded with its answer', async () => {
+test('a call that is never awaited makes one request and is recorded with its answer', async () => {
   const before = fake.requests.length;
   const recorder = memoryRecorder();
   void wrapOpenAI(recorder, pair.bare).chat.completions.create(ask('hi'));
@@ -167,19 +167,25 @@ test('a call that nobody waits for makes one request and is recorded with its an
   assert.equal(fake.requests.length, before + 1);
 });
 
-test('a call that is awaited long after its answer came is recorded once, and gives its answer', async () => {
+/** Resolves when the reply is there and every listener has run. */
+async function replyOf(promise: object): Promise<void> {
+  await (promise as { responsePromise: Promise<unknown> }).responsePromise;
+  await turn(20);
+}
+
+test('a call that is awaited long after its reply is recorded once and returns its answer', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const promise = openai.chat.completions.create(ask('hi'));
-    await turn(100);
+    await replyOf(promise);
     return promise;
   });
   assert.equal(only(traces).output, 'Hello there.');
 });
 
-test('a stream that is awaited long after its answer began is recorded when it is read', async () => {
+test('a stream that is awaited long after its start is recorded when it is read', async () => {
   const { traces } = await pair.same(1, async (openai) => {
     const promise = openai.chat.completions.create(askStream('hi'));
-    await turn(100);
+    await replyOf(promise);
     return itemsOf(await promise);
   });
   assert.deepEqual([only(traces).output, only(traces).prompt_tokens], ['Hello there.', 1200]);
@@ -188,11 +194,13 @@ test('a stream that is awaited long after its answer began is recorded when it i
 const program = fileURLToPath(new URL('../support/rejections-program.ts', import.meta.url));
 
 async function rejections(which: 'bare' | 'wrapped', how: 'dropped' | 'caught') {
-  const { stdout } = await run(process.execPath, [program, fake.url, which, how]);
+  const { stdout } = await run(process.execPath, [program, fake.url, which, how], {
+    timeout: 60_000,
+  });
   return JSON.parse(stdout) as { unhandled: string[]; statuses: string[] };
 }
 
-test('failures that nobody waits for are unhandled as without us, and recorded', async () => {
+test('failures that are never awaited are unhandled rejections as unwrapped, and recorded', async () => {
   const bare = await rejections('bare', 'dropped');
   const ours = await rejections('wrapped', 'dropped');
   assert.deepEqual(ours.unhandled, bare.unhandled);
@@ -200,7 +208,7 @@ test('failures that nobody waits for are unhandled as without us, and recorded',
   assert.deepEqual(ours.statuses, ['error', 'error', 'error']);
 });
 
-test('failures that are caught are not unhandled, and recorded', async () => {
+test('failures that are caught cause no unhandled rejection, and are recorded', async () => {
   const { unhandled, statuses } = await rejections('wrapped', 'caught');
   assert.deepEqual(unhandled, []);
   assert.deepEqual(
@@ -209,7 +217,7 @@ test('failures that are caught are not unhandled, and recorded', async () => {
   );
 });
 
-test('a stream that nobody reads is recorded when it is thrown away', async () => {
+test('a stream that is never read is recorded when it is garbage collected', async () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;
   const recorder = memoryRecorder();

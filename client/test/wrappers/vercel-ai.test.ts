@@ -34,7 +34,7 @@ const weather = tool({
   execute: ({ city }) => `sunny in ${city}`,
 });
 const recordedHello = {
-  model: 'gpt-4o-2024-08-06',
+  model: 'gpt-4o',
   input: '[{"role":"user","content":[{"type":"text","text":"hi"}]}]',
   output: 'Hello there.',
   prompt_tokens: 1200,
@@ -45,7 +45,7 @@ const recordedHello = {
   user_identifier: 'user-1',
 };
 
-test('generateText gives the same as without us, and is recorded', async () => {
+test('generateText returns the same as unwrapped, and is recorded', async () => {
   const { traces } = await pair.same(1, async (model) => {
     const { text, usage, finishReason, content } = await generateText({ model, prompt: 'hi' });
     return { text, usage, finishReason, content };
@@ -53,7 +53,7 @@ test('generateText gives the same as without us, and is recorded', async () => {
   assert.deepEqual(lastingTrace(only(traces)), recordedHello);
 });
 
-test('streamText gives the same as without us, and is recorded', async () => {
+test('streamText returns the same as unwrapped, and is recorded', async () => {
   const { traces } = await pair.same(1, async (model) => {
     const { textStream, usage, finishReason } = streamText({ model, prompt: 'hi' });
     return { texts: await itemsOf(textStream), usage: await usage, reason: await finishReason };
@@ -61,7 +61,7 @@ test('streamText gives the same as without us, and is recorded', async () => {
   assert.deepEqual(lastingTrace(only(traces)), recordedHello);
 });
 
-test('each step of a call with tools is recorded once, with its calls of tools', async () => {
+test('each step of a call with tools is recorded once, with its tool calls', async () => {
   const settings = { prompt: 'weather?', tools: { weather }, stopWhen: stepCountIs(3) };
   const generated = await pair.same(2, async (model) => {
     const { text, steps } = await generateText({ model, ...settings });
@@ -82,7 +82,7 @@ test('each step of a call with tools is recorded once, with its calls of tools',
   }
 });
 
-test('structured output is the same as without us', async () => {
+test('structured output is the same as unwrapped', async () => {
   const output = Output.object({ schema: z.object({ answer: z.number() }) });
   const { traces } = await pair.same(1, async (model) => {
     const result = await generateText({ model, prompt: 'json', output });
@@ -91,7 +91,7 @@ test('structured output is the same as without us', async () => {
   assert.equal(only(traces).output, '{"answer":4}');
 });
 
-test('an error is thrown as without us, and recorded', async () => {
+test('an error is thrown as by the unwrapped model, and recorded', async () => {
   const { traces } = await pair.same(1, (model) =>
     generateText({ model, prompt: 'fail 400', maxRetries: 0 }),
   );
@@ -99,7 +99,7 @@ test('an error is thrown as without us, and recorded', async () => {
   assert.deepEqual([status, error_message, model], ['error', 'The fake fails with 400.', 'gpt-4o']);
 });
 
-test('each try of the SDK is a call of its own', async () => {
+test('each attempt of the SDK is recorded as its own call', async () => {
   const { traces } = await pair.same(2, (model) =>
     generateText({ model, prompt: 'fail 429', maxRetries: 1 }).catch((error: Error) => error.name),
   );
@@ -114,7 +114,7 @@ for (const [scene, message] of [
   ['break off', /broke off/],
   ['cut', /terminated/],
 ] as const) {
-  test(`streamText with "${scene}" fails as without us, and is recorded as an error`, async () => {
+  test(`streamText with "${scene}" fails as unwrapped, and is recorded as an error`, async () => {
     const { traces } = await pair.same(1, async (model) => {
       const errors: string[] = [];
       const { textStream } = streamText({
@@ -133,7 +133,7 @@ for (const [scene, message] of [
   });
 }
 
-test('a stream that is aborted is recorded once, as a success with what was seen', async () => {
+test('an aborted stream is recorded once, as a success with the text so far', async () => {
   const { traces } = await pair.same(1, async (model) => {
     const abort = new AbortController();
     const { textStream } = streamText({ model, prompt: 'slow', abortSignal: abort.signal });
@@ -145,7 +145,7 @@ test('a stream that is aborted is recorded once, as a success with what was seen
   assert.match(only(traces).output ?? '', /^(tick ){3,}$/);
 });
 
-test('a stream that runs out of time is an error with what was seen', async () => {
+test('a stream that times out is recorded as an error with the text so far', async () => {
   const { traces } = await pair.same(1, async (model) => {
     const abortSignal = AbortSignal.timeout(150);
     const { textStream } = streamText({ model, prompt: 'slow', abortSignal, onError() {} });
@@ -155,7 +155,7 @@ test('a stream that runs out of time is an error with what was seen', async () =
   assert.match(only(traces).error_message ?? '', /timeout/);
 });
 
-test('generateText that is aborted is an error', async () => {
+test('an aborted generateText is recorded as an error', async () => {
   const { traces } = await pair.same(1, (model) =>
     generateText({ model, prompt: 'hi', abortSignal: AbortSignal.abort() }),
   );
@@ -190,7 +190,7 @@ async function observedStream(parts: readonly unknown[], signal?: AbortSignal) {
 
 const text = (delta: string) => ({ type: 'text-delta', id: '0', delta });
 
-test('nothing is read ahead of the reader, and a cancel reaches the provider', async () => {
+test('nothing is read ahead of the reader, and cancelling reaches the provider', async () => {
   const { recorder, stream, pulls, cancelled } = await observedStream([
     text('a'),
     text('b'),
@@ -207,7 +207,7 @@ test('nothing is read ahead of the reader, and a cancel reaches the provider', a
   assert.deepEqual([status, output], ['success', 'ab']);
 });
 
-test('the counts of older versions of the interface are read', async () => {
+test('the token counts of AI SDK 5 are read', async () => {
   const usage = { inputTokens: 7, outputTokens: 3, cachedInputTokens: 2 };
   const { recorder, stream } = await observedStream([text('a'), { type: 'finish', usage }]);
   await itemsOf(stream);
@@ -215,7 +215,7 @@ test('the counts of older versions of the interface are read', async () => {
   assert.deepEqual([prompt_tokens, completion_tokens], [7, 3]);
 });
 
-test('parts that make no sense are handed on and reported', async () => {
+test('invalid stream parts reach the caller unchanged', async () => {
   const { recorder, stream } = await observedStream(['odd', { type: 'text-delta' }, text('a')]);
   assert.equal((await itemsOf(stream)).length, 3);
   assert.equal(only(await recorder.settled(1)).status, 'success');
