@@ -26,7 +26,7 @@ export interface TraceInput {
   user_identifier?: string | null | undefined;
 }
 
-/** A stored trace. Every field except `damaged` is always present. */
+/** A stored trace. Every field is always present, except: damaged. */
 export interface Trace {
   id: string;
   team_id: string;
