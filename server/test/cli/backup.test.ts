@@ -100,7 +100,7 @@ test('a backup in the place of the database is the store of that moment, as the 
   const { stdout: help } = await runCli(['backup', '--help']);
   assert.match(
     help,
-    /stop the server,\s+put the copy in the place .* remove .* -wal and -shm, start/,
+    /stop the server, replace the database\s+with the backup, remove .* -wal and -shm, and start/,
   );
   const tool = toolInFolder(t);
   const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'team');
