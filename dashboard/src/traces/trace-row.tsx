@@ -5,6 +5,7 @@ import { RelativeTime } from '../parts/relative-time.tsx';
 import { Status } from '../parts/status.tsx';
 import { navigation } from '../route/navigation.ts';
 import { traceHref } from '../route/route.ts';
+import { promptPreview } from './preview.ts';
 
 interface TraceRowProps {
   trace: ListedTrace;
@@ -18,6 +19,7 @@ const errorCharsMax = 200;
 
 export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
   const href = traceHref(trace.id);
+  const prompt = promptPreview(trace.input);
   const error = trace.error_message?.slice(0, errorCharsMax) ?? null;
   return (
     <tr
@@ -44,6 +46,11 @@ export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
           <bdi>{trace.model}</bdi>
           <span class="visually-hidden">, {exactTime(Date.parse(trace.created_at))}</span>
         </a>
+        {prompt !== null && (
+          <span class="row-prompt" title={prompt}>
+            <bdi>{prompt}</bdi>
+          </span>
+        )}
       </td>
       <Label class="feature" text={trace.feature_name} />
       <Label class="user" text={trace.user_identifier} />
