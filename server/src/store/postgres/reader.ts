@@ -58,7 +58,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
       for (const row of rows) {
         const trace = traceFromRow(row, teamId, request.previewChars);
         traces.push(trace);
-        chars += payloadChars(trace);
+        chars += request.previewChars == null ? payloadChars(trace) : Number(row['stored_bytes']);
         seq -= 1;
         if (chars < limits.pageChunkBytesMax && seq >= toSeq) continue;
         yield { traces, isLast: seq < toSeq };
