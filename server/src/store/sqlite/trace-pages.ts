@@ -2,11 +2,10 @@ import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { columnOf, extraNames, payloadNames } from '../../core/trace-fields.ts';
 import type { PayloadName } from '../../core/trace-fields.ts';
-import { payloadChars } from '../../core/trace.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
-import { pageRange, tracesMissing } from '../page-range.ts';
+import { chunkWork, pageRange, tracesMissing } from '../page-range.ts';
 import { emptyCounter } from '../sequencer.ts';
 import { shortColumns, traceColumns, traceFromRow } from '../trace-rows.ts';
 import type { PageRequest, TraceReader } from '../trace-reader.ts';
@@ -44,7 +43,7 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
       const trace = traceFromRow(row, team.id, request.previewChars);
       traces.push(trace);
       seq = row['seq'] as number;
-      chars += (row['skipped_bytes'] as number) + workOf(row, trace, request);
+      chars += (row['skipped_bytes'] as number) + chunkWork(row, trace, request);
       if (chars >= limits.pageChunkBytesMax) break;
     }
     if (traces.length === 0) throw tracesMissing(`up to ${fromSeq}`);
@@ -140,11 +139,4 @@ function skippedBytes(omitted: readonly PayloadName[]): string {
 
 function lengthOf(payloads: readonly PayloadName[]): string {
   return payloads.map((name) => `coalesce(length(${name}), 0)`).join(' + ') || '0';
-}
-
-/** How much of a page's chunk a trace takes: its text, or of a preview the stored bytes. */
-function workOf(row: Record<string, unknown>, trace: Trace, { previewChars }: PageRequest): number {
-  return previewChars === null || previewChars === undefined
-    ? payloadChars(trace)
-    : Number(row['stored_bytes']);
 }
