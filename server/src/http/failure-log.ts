@@ -6,7 +6,7 @@ import { limits } from '../limits.ts';
 export interface LoggedFailure {
   code: ErrorCode;
   route: string | null;
-  /** For our own faults: two reasons are two kinds, and neither hides the other. */
+  /** Set for internal errors, so that each reason counts as its own kind and none hides another. */
   reason?: string;
 }
 
@@ -42,10 +42,10 @@ export function openFailureLog(
     if (skipped.size === 0) return;
     const failures = [...skipped.values()].sort((a, b) => b.count - a.count);
     skipped.clear();
-    logger.warn({ failures }, 'more requests failed than were logged one by one');
+    logger.warn({ failures }, 'more requests failed than were logged individually');
   }
 
-  /** Reasons may differ without end, so past a number of kinds the code alone is the kind. */
+  /** The number of different reasons is unbounded, so past `failureKindsMax` only the code is used. */
   function kindOf({ code, reason }: LoggedFailure): string {
     const kind = `${code} ${reason ?? ''}`;
     return linesByKind.has(kind) || linesByKind.size < failureKindsMax ? kind : code;

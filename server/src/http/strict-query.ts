@@ -3,14 +3,14 @@ import { limits } from '../limits.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** For probes and files, which may be asked with any query. */
+    /** For probes and files, which accept any query string. */
     ignoresQuery?: boolean;
   }
 }
 
 const closed = { additionalProperties: false };
 
-/** A parameter that has no effect is probably a typing error: every route refuses those that it does not have. */
+/** An unknown parameter is probably a typo, so every route rejects it. */
 export function refuseUnknownParameters(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     if (route.config?.ignoresQuery === true) return;
@@ -24,7 +24,7 @@ export function refuseUnknownParameters(app: FastifyInstance): void {
   });
 }
 
-/** The names of the parameters that the route of this request has. */
+/** The names of the query parameters of this request's route. */
 export function knownParameters(request: FastifyRequest): string[] {
   return Object.keys(parametersOf(request.routeOptions.schema).properties ?? {});
 }
@@ -33,13 +33,13 @@ function parametersOf(schema: { querystring?: unknown } | undefined): { properti
   return (schema?.querystring ?? {}) as { properties?: object };
 }
 
-/** How an unknown parameter is named in an error. A name that is long enough to be an API key is not repeated. */
+/** The name of an unknown parameter in an error. A name long enough to be an API key is not repeated. */
 export function shownParameter(name: string): string {
   return name.length < limits.envKeyCharsMin && /^[\w.[\]-]+$/.test(name) ? name : 'query';
 }
 
 export function unknownParameterMessage(known: readonly string[]): string {
   return known.length === 0
-    ? 'is not a known parameter: this path has none'
-    : `is not a known parameter: this path has ${known.join(', ')}`;
+    ? 'is not a known parameter; this path has none'
+    : `is not a known parameter; this path has ${known.join(', ')}`;
 }

@@ -48,6 +48,6 @@ export interface Transfer {
 
 export function nameIsTaken(name: string): OperatorError {
   return new OperatorError(
-    `The target already has another team named "${name}". Copy into an empty store, or into one where a copy has begun.`,
+    `The target already has another team named "${name}". Copy into an empty store, or into the target of an earlier copy of this source.`,
   );
 }

@@ -37,11 +37,12 @@ export async function backupSqlite(
   progress: BackupProgress,
 ): Promise<BackupReport> {
   const file = resolve(to);
-  if (!existsSync(from)) throw new OperatorError(`There is no database ${from}.`);
+  if (!existsSync(from)) throw new OperatorError(`The database ${from} does not exist.`);
   const path = realDatabasePath(from);
   refuseSecondName(path);
-  if (existsSync(file)) throw new OperatorError(`${file} is there already. Choose another name.`);
-  if (!existsSync(dirname(file))) throw new OperatorError(`There is no folder ${dirname(file)}.`);
+  if (existsSync(file)) throw new OperatorError(`${file} already exists. Choose another name.`);
+  if (!existsSync(dirname(file)))
+    throw new OperatorError(`The folder ${dirname(file)} does not exist.`);
   const part = `${file}.part`;
   try {
     refuseForeignFile(path);

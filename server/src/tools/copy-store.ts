@@ -148,30 +148,30 @@ export async function refuseLateComers(
   const teams = await from.teams(nowUs);
   const isOther = teams.some(({ id, traces }) => counts.get(id) !== traces);
   const writers = await from.claim();
-  if (isOther || writers !== null) throw isBeingWritten(writers ?? 'somebody');
+  if (isOther || writers !== null) throw isBeingWritten(writers ?? 'another process');
 }
 
 function isInUse(users: string): OperatorError {
   return new OperatorError(
-    `The target is in use, by ${users}. Stop them: they can start when the copy has ended.`,
+    `The target is in use by ${users}. Stop them and start them again after the copy.`,
   );
 }
 
 function isMissing({ name }: TeamSummary, seq: number): OperatorError {
   return new OperatorError(
-    `The source misses trace ${seq} of the team "${name}". tracetally verify tells more.`,
+    `Trace ${seq} of the team "${name}" is missing in the source. Run tracetally verify for details.`,
   );
 }
 
 function isBeingWritten(writers: string): OperatorError {
   return new OperatorError(
-    `The source is being written, by ${writers}. Stop the writers and copy again: it goes on where it ended. ` +
-      'Or use --follow, and stop them when it has caught up.',
+    `The source is being written to by ${writers}. Stop the writers and run the copy again: it continues where it stopped. ` +
+      'Or use --follow, and stop them when the copy has caught up.',
   );
 }
 
 function isForeign({ name }: TeamSummary): OperatorError {
   return new OperatorError(
-    `The team "${name}" has traces in the target that are not the source's. Copy into a store where nobody else writes.`,
+    `The team "${name}" has traces in the target that are not in the source. Copy into a store that nothing else writes to.`,
   );
 }

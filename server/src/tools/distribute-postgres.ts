@@ -104,8 +104,8 @@ async function refuseWithoutCitus(client: pg.Client, where: string): Promise<voi
   const known = await run(client, "select 1 from pg_available_extensions where name = 'citus'");
   throw new OperatorError(
     known.rowCount === 0
-      ? `${where} is not a Citus cluster: its PostgreSQL has no extension "citus".`
-      : `${where} has no extension "citus" yet. As a superuser, on every node: create extension citus.`,
+      ? `${where} is not a Citus cluster: its PostgreSQL does not have the "citus" extension.`
+      : `${where} does not have the "citus" extension enabled. Run "create extension citus" as a superuser on every node.`,
   );
 }
 
@@ -114,10 +114,10 @@ async function refuseUnsafeNodes(client: pg.Client): Promise<void> {
   const { rows } = await run(client, readFsync);
   for (const { nodeid, success, result } of rows) {
     const node = `Node ${String(nodeid)} of the cluster`;
-    if (success !== true) throw new OperatorError(`${node} does not answer: ${String(result)}.`);
+    if (success !== true) throw new OperatorError(`${node} is not responding: ${String(result)}.`);
     if (result === 'off') {
       throw new OperatorError(
-        `${node} runs with fsync = off: a crash could lose what it has acknowledged. Set fsync = on.`,
+        `${node} runs with fsync = off, so a crash could lose acknowledged traces. Set fsync = on.`,
       );
     }
   }
@@ -178,7 +178,7 @@ function refuseWrongLayout(layouts: ReadonlyMap<string, Layout>): void {
 
 function isWrong(table: string, expected: string): OperatorError {
   return new OperatorError(
-    `${table} should be ${expected}, and Citus says otherwise. Nothing was moved.`,
+    `The table ${table} should be ${expected}, but is not. Nothing was moved.`,
   );
 }
 
@@ -197,7 +197,7 @@ function explain(error: unknown, address: Address): unknown {
   if (error instanceof OperatorError) return error;
   if (stateOf(error) === lockNotAvailable) {
     return new OperatorError(
-      `The tables at ${address.name} are in use. Stop the servers, then distribute again. Nothing was moved.`,
+      `The tables at ${address.name} are in use. Stop the servers, then run the command again. Nothing was moved.`,
     );
   }
   return explainOpening(error, address);

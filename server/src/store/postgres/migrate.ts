@@ -22,7 +22,7 @@ export async function migrate(
 ): Promise<void> {
   const version = await readVersion(client);
   if (version === null && mustExist) {
-    throw new OperatorError(`${where} holds no TraceTally store.`);
+    throw new OperatorError(`${where} has no TraceTally tables.`);
   }
   if (isCurrent(version, where)) return;
   await run(client, 'begin isolation level read committed');
@@ -72,8 +72,8 @@ async function readVersion(client: pg.ClientBase): Promise<number | null> {
 function isCurrent(version: number | null, where: string): boolean {
   if ((version ?? 0) <= migrations.length) return version === migrations.length;
   throw new OperatorError(
-    `${where} was written by a newer TraceTally (schema ${version}; this one knows ${migrations.length}). ` +
-      'Use that version or a newer one. The database was left as it is.',
+    `${where} was written by a newer TraceTally (schema ${version}; this version supports up to ${migrations.length}). ` +
+      'Use that version or a newer one. The database was not changed.',
   );
 }
 
@@ -81,11 +81,11 @@ function explain(error: unknown, where: string): unknown {
   const state = stateOf(error);
   if (state === states.tableExists) {
     return new OperatorError(
-      `${where} has tables of something else with the names that TraceTally needs. Give it a database of its own.`,
+      `${where} has tables of another application with names that TraceTally needs. Use a separate database.`,
     );
   }
   if (state === states.notAllowed) {
-    return new OperatorError(`The user may not create tables at ${where}.`);
+    return new OperatorError(`The database user is not allowed to create tables at ${where}.`);
   }
   return error;
 }

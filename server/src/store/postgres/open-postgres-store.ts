@@ -74,7 +74,7 @@ function assemble(
       writer.ping();
       const [row] = await ask(pools.reading, readAccess, []);
       if (row?.['read_only'] !== 'off') {
-        throw new Failure('store_unavailable', { cause: 'PostgreSQL only takes reads now' });
+        throw new Failure('store_unavailable', { cause: 'PostgreSQL is read-only' });
       }
     },
     async close() {

@@ -91,7 +91,7 @@ async function commitAll(
   }
   const command = last?.status === 'fulfilled' ? last.value.command : 'nothing';
   if (command === 'COMMIT') return { kind: 'stored', batch };
-  return { kind: 'failed', error: new Error(`the commit was answered with ${command}`) };
+  return { kind: 'failed', error: new Error(`the reply to the commit was ${command}`) };
 }
 
 /** Waits until no other transaction of the team is under way. Where the team has no traces yet, its sequence begins at `firstSeq`. */

@@ -138,7 +138,7 @@ function failLate({ waiting }: Lane): void {
   const latestMs = performance.now() - limits.postgresWaitMsMax;
   const inTime = waiting.findIndex(({ sinceMs }) => sinceMs >= latestMs);
   for (const { settle } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
-    settle({ kind: 'failed', code: 'store_unavailable', reason: 'it waited for too long' });
+    settle({ kind: 'failed', code: 'store_unavailable', reason: 'the write waited too long' });
   }
 }
 

@@ -22,7 +22,9 @@ export function openWriting(path: string): DatabaseSync {
   const { journal_mode: mode } = db.prepare('pragma journal_mode = wal').get() ?? {};
   if (mode !== 'wal') {
     db.close();
-    throw new OperatorError(`${path} cannot be used in WAL mode; is it on a network file system?`);
+    throw new OperatorError(
+      `${path} cannot be opened in WAL mode. Is it on a network file system?`,
+    );
   }
   return db;
 }
@@ -89,7 +91,7 @@ function refuseOldSqlite(): void {
     if (part > oldest) return;
     if (part < oldest) {
       throw new OperatorError(
-        `SQLite ${version} is too old; ${oldestSqlite.join('.')} or newer is needed. Use the Node.js that this project pins.`,
+        `SQLite ${version} is too old; TraceTally needs ${oldestSqlite.join('.')} or newer. Use the Node.js version that this project pins.`,
       );
     }
   }

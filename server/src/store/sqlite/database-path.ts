@@ -14,10 +14,14 @@ export function realDatabasePath(path: string): string {
     if (lstatSync(name, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return name;
     at = resolve(folder, readlinkSync(name));
     if (!existsSync(dirname(at))) {
-      throw new OperatorError(`${path} is a link to ${at}, but there is no folder ${dirname(at)}.`);
+      throw new OperatorError(
+        `${path} is a symbolic link to ${at}, but the folder ${dirname(at)} does not exist.`,
+      );
     }
   }
-  throw new OperatorError(`${path} is a link that leads in a circle, or over too many others.`);
+  throw new OperatorError(
+    `${path} is a symbolic link that leads to itself, or a chain of too many links.`,
+  );
 }
 
 /** As many as Linux follows. */
@@ -28,7 +32,7 @@ export function refuseSecondName(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile() || stat.nlink <= 1) return;
   throw new OperatorError(
-    `${path} has ${stat.nlink} names (hard links). SQLite's log goes by the name, so use by two names would damage the file. ` +
-      'Remove the other names, or work on a copy that was made while no server ran.',
+    `${path} has ${stat.nlink} names (hard links). SQLite's log is named after the file, so opening it under two names would damage it. ` +
+      'Remove the other names, or use a copy that was made while no server was running.',
   );
 }

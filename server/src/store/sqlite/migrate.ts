@@ -21,13 +21,13 @@ export function refuseForeignFile(path: string): void {
   const isEmpty = db.prepare('select count(*) as n from sqlite_schema').get()?.['n'] === 0;
   if (!isEmpty && pragmaNumber(db, 'application_id') !== applicationId) {
     throw new OperatorError(
-      `${path} is a SQLite database, but not one of TraceTally. It was left as it is.`,
+      `${path} is a SQLite database, but not a TraceTally database. It was not changed.`,
     );
   }
   if (version > newest) {
     throw new OperatorError(
-      `${path} was written by a newer TraceTally (schema ${version}; this one knows ${newest}). ` +
-        'Use that version or a newer one. The file was left as it is.',
+      `${path} was written by a newer TraceTally (schema ${version}; this version supports up to ${newest}). ` +
+        'Use that version or a newer one. The file was not changed.',
     );
   }
 }

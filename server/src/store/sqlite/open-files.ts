@@ -31,7 +31,7 @@ export function watchOpenFiles(path: string): OpenFiles {
         const now = identityOf(name);
         if (now?.dev === dev && now.ino === ino) continue;
         const what = now === null ? 'removed or cannot be accessed' : 'replaced';
-        return `${name} was ${what} while the server was using it. Nothing more is written: put the right files in place, then restart the server`;
+        return `${name} was ${what} while the server was using it. Writes have stopped: restore the original files, then restart the server`;
       }
       return null;
     },

@@ -31,7 +31,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
   try {
     if (mustExist && !existsSync(options.path)) {
-      throw new OperatorError(`There is no database ${options.path}.`);
+      throw new OperatorError(`The database ${options.path} does not exist.`);
     }
     // Before the path is resolved: a folder that is not there yet may lie below a link.
     mkdirSync(dirname(options.path), { recursive: true });

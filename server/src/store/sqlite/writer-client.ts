@@ -47,7 +47,7 @@ export async function startWriter(
     let at = 0;
     for (const ticket of message.tickets) {
       const own = waiting.get(ticket);
-      if (!own) throw new Error(`the writer answered the unknown ticket ${ticket}`);
+      if (!own) throw new Error(`the writer replied to the unknown ticket ${ticket}`);
       waiting.delete(ticket);
       own.settle(outcomes.slice(at, at + own.writes.length));
       at += own.writes.length;
