@@ -2,7 +2,7 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 
-/** A request that failed, as the log counts it. The route is its pattern, never what the caller wrote. */
+/** A failed request for the log. The route is the route's pattern, never the caller's URL. */
 export interface LoggedFailure {
   code: ErrorCode;
   route: string | null;
@@ -11,13 +11,13 @@ export interface LoggedFailure {
 }
 
 /**
- * Decides which failures are logged in full, so that a flood of them cannot fill the disk: the first few of each kind in
- * each interval. The others are counted and logged in one summary at the end of the interval.
+ * Decides which failures are logged individually: the first few of each kind per interval, so that a flood of them cannot fill the
+ * disk. The others are counted and logged in one summary at the end of the interval.
  */
 export interface FailureLog {
-  /** Whether to log this failure in full. If not, it is counted here. */
+  /** Whether to log this failure individually. If not, it is counted here. */
   admit(failure: LoggedFailure): boolean;
-  /** Logs the summary of what is not logged yet. */
+  /** Logs the last summary. */
   close(): void;
 }
 

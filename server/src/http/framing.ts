@@ -18,7 +18,7 @@ export function refuseAmbiguousFraming({
   refuseOtherCodings(transferEncoding);
 }
 
-/** Headers that a request may have only once, by lower-case name, each with a bit of its own. */
+/** Headers that a request may have only once, by lower-case name, each with its own bit. */
 const singleHeaders: ReadonlyMap<string, { shown: string; bit: number }> = new Map(
   [
     'Host',

@@ -1,6 +1,6 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 
-/** How the route schemas become an OpenAPI 3.1 document. */
+/** Builds an OpenAPI 3.1 document from the route schemas. */
 export function openapiOptions(version: string, basePath: string): FastifyDynamicSwaggerOptions {
   return {
     openapi: {

@@ -4,19 +4,19 @@ import { limits } from '../limits.ts';
 
 /** One connection. */
 interface Turns {
-  /** The reply to its last request that was started. */
+  /** The reply to the latest request that was started. */
   current: ServerResponse | null;
-  /** Requests that arrived before it was sent. */
+  /** Requests that arrived before that reply was sent. */
   waiting: [IncomingMessage, ServerResponse][];
-  /** The connection ends, and nothing that still arrives on it is carried out. */
+  /** The connection is closing; requests that still arrive on it are not handled. */
   isClosing: boolean;
 }
 
 /**
- * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests makes hundreds of
- * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait is disconnected: Node.js has no way to
- * stop reading requests out of a packet that has arrived, so what it makes of them must at least be gone soon. A client that waits for
- * each reply costs next to nothing here: no listener, and one entry for its connection.
+ * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests could create hundreds
+ * of replies, all in memory until the peer reads them. A peer that pipelines too many requests is disconnected: Node.js cannot stop
+ * parsing requests from a packet that has arrived, so the parsed requests must at least be freed soon. For a client that waits for
+ * each reply the overhead is small: no listener, and one entry per connection.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const bySocket = new WeakMap<Socket, Turns>();
@@ -64,7 +64,7 @@ export function inTurns(handle: RequestListener): RequestListener {
     const turns = turnsOf(request.socket);
     const { current, waiting } = turns;
     if (turns.isClosing || hasEnded(request.socket)) {
-      // Otherwise Node.js would end each of them with an error of its own when the connection closes.
+      // Otherwise Node.js would create an error for each of them when the connection closes.
       request.destroyed = true;
     } else if ((current === null || current.closed) && waiting.length === 0) {
       start(request, response, turns);
@@ -80,12 +80,12 @@ export function inTurns(handle: RequestListener): RequestListener {
   };
 }
 
-/** The peer has gone, or the last reply said `Connection: close`: nothing behind it may be carried out. */
+/** The peer has disconnected, or the last reply had `Connection: close`: later requests must not be handled. */
 function hasEnded(socket: Socket): boolean {
   return socket.destroyed || socket.writableEnded;
 }
 
-/** Node.js then makes an error for each request that it has read, and their stack traces would take most of the time. */
+/** Node.js creates an error for each request that it has parsed. Without stack traces this is much faster. */
 function disconnect(socket: Socket): void {
   const usual = Error.stackTraceLimit;
   socket.prependOnceListener('close', () => {

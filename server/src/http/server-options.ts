@@ -37,7 +37,7 @@ export function serverOptions(
     // An id that is too long gets the same 404 as any other unknown id.
     routerOptions: { maxParamLength: limits.headerBytesMax },
     rewriteUrl: ({ url }) => decodablePath(url ?? ''),
-    // No hook runs for a target that has no path.
+    // Hooks do not run for a request target without a path.
     frameworkErrors: (error, request, reply) => {
       beginReply(request, reply);
       void sendProblem(problemLog, request, reply, error);

@@ -42,7 +42,7 @@ export interface Sessions {
     headers: IncomingHttpHeaders,
     permission: Permission,
   ): SessionCaller | Promise<SessionCaller>;
-  /** Starts a session for an API key that is live and may read; fails with 401 or 403 otherwise. */
+  /** Starts a session for an API key that is active and may read; fails with 401 or 403 otherwise. */
   start(keyId: string): Promise<StartedSession>;
 }
 

@@ -4,7 +4,7 @@ import { fieldNames, payloadNames, traceFields } from '../core/trace-fields.ts';
 import type { FieldKind, FieldName, PayloadName, TraceInput } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
-/** The shapes of traces on the wire, derived from `core/trace-fields.ts`. */
+/** The JSON schemas of traces, derived from `core/trace-fields.ts`. */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';
 
 /** The JSON Schema of each kind of field. */

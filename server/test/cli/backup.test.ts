@@ -308,7 +308,7 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     const theirs = new DatabaseSync(tool.path);
     theirs.exec('create table theirs (x)');
     theirs.close();
-    assertRefused(await tool.run('backup', file), 1, /not one of TraceTally/);
+    assertRefused(await tool.run('backup', file), 1, /not a TraceTally database/);
     writeFileSync(tool.path, 'no database at all, just some words that somebody wrote');
     assertRefused(await tool.run('backup', file), 1, /not a database/);
     assert.ok(!existsSync(file) && !existsSync(`${file}.part`));

@@ -108,14 +108,17 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
     addOne('calls'),
     /rollup 0\/-1\/: calls is 61, but the traces add up to 60$/m,
   ],
-  'one error too many': [addOne('errors'), /rollup 0\/-1\/: errors is \d+, the traces/m],
-  'one ms of latency too many': [addOne('latency_sum'), /0\/-1\/: latency_sum is \d+, the traces/m],
+  'one error too many': [addOne('errors'), /rollup 0\/-1\/: errors is \d+, but the traces/m],
+  'one ms of latency too many': [
+    addOne('latency_sum'),
+    /0\/-1\/: latency_sum is \d+, but the traces/m,
+  ],
   'one latency too many': [
     addOne('latency_count'),
     /: latency_count is 61, but the traces add up to 60$/m,
   ],
-  'one prompt token too many': [addOne('prompt_tokens'), /: prompt_tokens is \d+, the traces/m],
-  'one output token too many': [addOne('completion_tokens'), /: completion_tokens is \d+, the/m],
+  'one prompt token too many': [addOne('prompt_tokens'), /: prompt_tokens is \d+, but the traces/m],
+  'one output token too many': [addOne('completion_tokens'), /: completion_tokens is \d+, but/m],
   'one micro-dollar too many': [
     addOne('cost_micros'),
     /: cost_micros is \d+, but the traces add up to/m,

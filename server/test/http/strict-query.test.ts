@@ -64,7 +64,7 @@ test('every GET endpoint refuses a parameter that is given twice', async () => {
 
 test('a filter that does not exist never returns every trace', async () => {
   const message = assertFieldError(await get('/traces?model=x'), 'model');
-  assert.equal(message, 'is not a known parameter; this path has page, limit, omit');
+  assert.equal(message, 'is not a known parameter; this path has page, limit, omit, preview_chars');
 });
 
 test('POST /traces and /traces/batch refuse unknown parameters and store nothing', async () => {

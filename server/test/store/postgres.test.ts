@@ -147,7 +147,7 @@ test('a server that could lose or change what it acknowledged is refused', () =>
   assert.equal(unfitBecause(fit), null);
   assert.match(
     unfitBecause({ ...fit, version: 130_020, version_text: '13.20' }) ?? '',
-    /13\.20; 14 or newer/,
+    /13\.20; TraceTally needs 14 or newer/,
   );
   assert.match(unfitBecause({ ...fit, is_replica: true }) ?? '', /replica/);
   assert.match(unfitBecause({ ...fit, fsync: 'off' }) ?? '', /fsync/);

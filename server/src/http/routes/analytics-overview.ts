@@ -4,7 +4,7 @@ import { jsonContentType } from '../content-type.ts';
 import type { Route } from '../route.ts';
 import { analyticsFailures, replies } from '../schemas.ts';
 
-/** `GET /analytics/overview`: always one record, even without traces. */
+/** `GET /analytics/overview`: reads one rollup row, however many traces there are. */
 export const getOverview: Route = (app, { reader, gate }) => {
   app.get(
     '/analytics/overview',
