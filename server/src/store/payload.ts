@@ -6,8 +6,8 @@ import type { Trace } from '../core/trace.ts';
 import { limits } from '../limits.ts';
 
 /**
- * Payloads are stored as bytes, so that any text comes back as sent, U+0000 included, on every store. Long ones are
- * compressed if that pays.
+ * Payloads are stored as bytes, so that every store returns any text exactly as sent, including U+0000. Long ones are
+ * compressed if that makes them smaller.
  */
 export interface StoredPayload {
   bytes: Uint8Array;
@@ -40,7 +40,7 @@ export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPay
 }
 
 /**
- * The payloads of a trace as text, or only their first characters. A damaged one is listed and does not affect the others. Consumes the
+ * The payloads of a trace as text, or only their first characters. Damaged ones are listed and do not affect the others. Consumes the
  * bytes.
  */
 export function unpackPayloads(
@@ -60,17 +60,17 @@ export function unpackPayloads(
   return damaged.length === 0 ? texts : { ...texts, damaged };
 }
 
-/** Which payloads of a trace cannot be read any more. Consumes the bytes. */
+/** The payloads of a trace that are damaged. Consumes the bytes. */
 export function damagedPayloads(packed: PackedPayloads): readonly PayloadName[] {
   return unpackPayloads(packed).damaged ?? [];
 }
 
-/** About how much memory they hold. */
+/** The approximate memory that they use. */
 export function packedBytes(packed: PackedPayloads): number {
   return payloadNames.reduce((bytes, name) => bytes + (packed[name]?.length ?? 0), 0);
 }
 
-/** With the checksum a changed byte is always noticed; without it most changes decompress into some other text. */
+/** The checksum detects any changed byte. Without it most changes would decompress to a different text. */
 const options = {
   params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
 };
@@ -98,10 +98,10 @@ export function decodePayload({ bytes, isZstd }: StoredPayload): string | null {
   return text;
 }
 
-/** The first characters of a payload of which only the first `previewStoredBytes` may be there. Null if they are damaged. */
+/** The first characters of a payload, of which only the first `previewStoredBytes` may have been read. Null if they are damaged. */
 export function beginningOf({ bytes, isZstd }: StoredPayload, charsMax: number): string | null {
   try {
-    // Neither the frame nor the last character need be complete.
+    // The frame and the last character may be incomplete.
     const finishFlush = constants.ZSTD_e_continue;
     const raw = isZstd ? zstdDecompressSync(firstBlockOf(bytes), { finishFlush }) : bytes;
     const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
@@ -115,7 +115,7 @@ export function beginningOf({ bytes, isZstd }: StoredPayload, charsMax: number):
 
 /**
  * The beginning of a zstd frame up to the end of its first block (RFC 8878, section 3.1.1), which holds at most 128 KiB of text: a few
- * hundred bytes may be all of a text of many megabytes.
+ * hundred bytes may decompress to many megabytes.
  */
 function firstBlockOf(frame: Uint8Array): Uint8Array {
   const descriptor = frame[4] ?? 0;
@@ -129,12 +129,12 @@ function firstBlockOf(frame: Uint8Array): Uint8Array {
   return frame.subarray(0, at + 3 + (isRepeatedByte ? 1 : header >> 3));
 }
 
-/** At most, of a UTF-16 code unit. */
+/** The most bytes that one UTF-16 code unit needs. */
 const utf8BytesPerChar = 3;
 
 function decompress(bytes: Uint8Array): Uint8Array | null {
   try {
-    // No payload is larger than that; damaged bytes may ask for any size.
+    // No valid payload is larger; damaged bytes could claim any size.
     const maxOutputLength = limits.queueBytesMax;
     return zstdDecompressSync(bytes, { chunkSize: likelyBytes(bytes), maxOutputLength });
   } catch {
@@ -142,14 +142,14 @@ function decompress(bytes: Uint8Array): Uint8Array | null {
   }
 }
 
-/** Room for the whole text in most cases, so that it is not put together from pieces. Untouched room costs nothing. */
+/** A buffer size that fits the whole text in most cases, so that it is decompressed in one chunk. Unused memory costs nothing. */
 function likelyBytes(packed: Uint8Array): number {
   return Math.min(8 * 1024 * 1024, Math.max(16 * 1024, packed.length * 4));
 }
 
 const releaseBytesMin = 256 * 1024;
 
-/** Frees large bytes now. The collector sees only a small object and would let hundreds of megabytes gather first. */
+/** Frees large buffers immediately. The garbage collector sees only a small object and would let hundreds of megabytes accumulate. */
 function release(bytes: Uint8Array): void {
   if (bytes.buffer instanceof ArrayBuffer) bytes.buffer.transfer(0);
 }

@@ -6,11 +6,11 @@ import type { AuditedTrace, Auditor, TeamContents } from '../store/audit.ts';
 
 export interface TeamReport {
   traces: number;
-  /** What does not add up, as sentences; empty if everything does. */
+  /** Differences as sentences; empty if there are none. */
   differences: string[];
 }
 
-/** Recounts everything from the team's raw traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
+/** Recomputes everything from the team's traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
 export async function verifyTeam(
   store: Auditor,
   teamId: string,
@@ -28,7 +28,7 @@ export async function verifyTeam(
 
 interface Recount {
   traces: number;
-  /** By the name of the rollup. */
+  /** By rollup name. */
   measures: Map<string, Measures>;
   differences: string[];
 }
@@ -74,7 +74,7 @@ async function recountTraces(
   return { traces, measures, differences: [...differences, ...damages.sentences()] };
 }
 
-/** Damaged traces: the first ones by name, the others as a number. */
+/** Collects damaged traces: lists the first ones and counts the others. */
 export interface DamageList {
   add(trace: Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>): void;
   sentences(): readonly string[];

@@ -8,7 +8,7 @@ import { measureColumns, measuresFromRow, prepareMeasures } from './measures-row
 import { firstRowIdOf, lastRowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import { openTraceTables } from './trace-tables.ts';
 
-/** Each audit has a connection of its own: its read transaction may last for minutes. */
+/** Each audit has its own connection, since its read transaction may take minutes. */
 export function openAuditor(path: string): Auditor {
   return {
     async audit(teamId, look) {

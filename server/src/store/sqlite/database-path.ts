@@ -3,8 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 
 /**
- * The one path by which a database file is known. SQLite's log and the server's lock go by the path, so a second path to the same
- * file would have a lock of its own. A link whose file is not there yet leads to where the file will be.
+ * The resolved path of a database file. SQLite's log and the server's lock are named after the path, so a second path to the same
+ * file would have its own lock. A link to a file that does not exist yet resolves to the path of that file.
  */
 export function realDatabasePath(path: string): string {
   let at = path;
@@ -24,10 +24,10 @@ export function realDatabasePath(path: string): string {
   );
 }
 
-/** As many as Linux follows. */
+/** The same limit as in Linux. */
 const linksMax = 40;
 
-/** A hard link cannot be told from the file itself, so a file that has one is not opened by any of its names. */
+/** A hard link cannot be distinguished from the file itself, so a file with several names is never opened. */
 export function refuseSecondName(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile() || stat.nlink <= 1) return;

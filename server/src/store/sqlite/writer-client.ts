@@ -23,7 +23,7 @@ interface Waiting {
   settle(outcomes: readonly WriteOutcome[]): void;
 }
 
-/** The main thread's end of the writer. Every append is settled, also when the thread dies. */
+/** The main thread's client of the writer thread. Every append is settled, even if the thread dies. */
 export async function startWriter(
   path: string,
   clock: ClockSource,
@@ -63,7 +63,7 @@ export async function startWriter(
   worker.on('exit', () => {
     endedBy ??= 'the writer has stopped';
     ready.reject(new Error(endedBy));
-    // Whether the last commit succeeded cannot be known.
+    // It is not known whether the last commit succeeded.
     for (const { writes, settle } of waiting.values()) {
       settle(failAll(writes, { code: 'outcome_unknown', reason: endedBy }));
     }
