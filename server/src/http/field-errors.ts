@@ -80,13 +80,13 @@ function messageOf({
 }
 
 const patternMessages: Readonly<Record<string, string>> = {
-  '/page': 'must be a positive integer of at most 9 digits',
-  '/limit': `must be a positive integer of at most 9 digits (values over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax})`,
-  '/preview_chars': `must be a positive integer of at most ${limits.previewCharsMax}`,
+  '/page': 'must be a positive integer with at most 9 digits',
+  '/limit': `must be a positive integer with at most 9 digits (values over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax})`,
+  '/preview_chars': `must be an integer from 1 to ${limits.previewCharsMax}`,
   '/omit': `must be one or more of ${quoted(payloadNames)}, each at most once, separated by commas`,
 };
 
-const groupLimitMessage = `must be a positive integer of at most ${limits.groupRowsMax}`;
+const groupLimitMessage = `must be an integer from 1 to ${limits.groupRowsMax}`;
 
 /** `['integer', 'null']` reads "an integer or null". */
 function typeNames(type: unknown): string {

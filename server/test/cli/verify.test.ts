@@ -163,11 +163,11 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
   ],
   'sums of a team that does not exist': [
     extraRow(77, 1),
-    /^storage: rows of a team that does not exist: no 77$/m,
+    /^storage: rows of a team that does not exist: team number 77$/m,
   ],
   'a trace of a team that does not exist': [
     copyOfLast.replace('key + 1', '77 << 40 | 1'),
-    /^storage: rows of a team that does not exist: no 77$/m,
+    /^storage: rows of a team that does not exist: team number 77$/m,
   ],
 };
 

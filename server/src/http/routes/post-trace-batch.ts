@@ -18,7 +18,7 @@ interface Rejection {
   errors: readonly FieldError[];
 }
 
-/** `POST /traces/batch`: stores the valid traces in one commit, in order. Invalid ones are reported by index and do not affect the others. */
+/** `POST /traces/batch`: stores the valid traces in one commit. Invalid ones are reported by index and do not affect the others. */
 export const postTraceBatch: Route = (
   app,
   { reader, writes, gate, bodyBudget, replyBudget, bodyBytesMax },

@@ -157,7 +157,10 @@ async function askOnce(
   }
 }
 
-/** Runs the work in one transaction. It is not known whether a commit succeeded if its reply is lost, so use it only for the small tables, where repeating is harmless. */
+/**
+ * Runs the work in one transaction. If the reply to the commit is lost, it is not known whether the commit succeeded. So this is only
+ * for the small tables, for which repeating a write is harmless.
+ */
 export async function inTransaction<T>(
   pool: pg.Pool,
   begin: string,

@@ -36,7 +36,7 @@ export function openAuditor(path: string): Auditor {
         )
         .all();
       for (const row of orphans)
-        problems.push(`rows of a team that does not exist: no ${String(row['team_no'])}`);
+        problems.push(`rows of a team that does not exist: team number ${String(row['team_no'])}`);
       return problems;
     },
   };
