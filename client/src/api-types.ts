@@ -1,6 +1,6 @@
 // Written by `npm run client-types` from docs/openapi.json; edits are lost.
 
-/** Fields that are not listed here are ignored; null is the same as left out. */
+/** Unknown fields are ignored. Null means the same as leaving the field out. */
 export interface TraceInput {
   /** Model name. */
   model: string;
@@ -57,11 +57,11 @@ export interface Trace {
   response_model?: string | undefined;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
-  /** Present only if stored bytes were damaged: the fields that cannot be read any more and are null here. */
+  /** Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null here. */
   damaged?: ('input' | 'output' | 'error_message')[] | undefined;
 }
 
-/** A stored trace. On request these fields are left out: input, output, error_message. */
+/** A stored trace. The request may leave out these fields: input, output, error_message. */
 export interface ListedTrace {
   id: string;
   team_id: string;
@@ -90,13 +90,13 @@ export interface ListedTrace {
   response_model?: string | undefined;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
-  /** Present only if stored bytes were damaged: the fields that cannot be read any more and are null here. */
+  /** Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null here. */
   damaged?: ('input' | 'output' | 'error_message')[] | undefined;
 }
 
 export interface TracePage {
   traces: ListedTrace[];
-  /** Number of all of the team's traces. */
+  /** Total number of the team's traces. */
   total: number;
   page: number;
   /** The page size that was used. */
@@ -105,7 +105,7 @@ export interface TracePage {
 
 /** A trace that was not stored. */
 export interface Rejection {
-  /** Its place in the request, from 0. */
+  /** Index of the trace in the request, starting at 0. */
   index: number;
   errors: {
     field: string;
@@ -114,18 +114,18 @@ export interface Rejection {
 }
 
 export interface BatchReply {
-  /** What was stored, in order. */
+  /** The stored traces, in order. */
   traces: ListedTrace[];
   rejected: Rejection[];
 }
 
 export interface Overview {
   total_calls: number;
-  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
   avg_latency_ms: number;
-  /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Percentage with two decimals; 0 without calls. */
+  /** Percentage with two decimals; 0 if there are no calls. */
   success_rate: number;
   error_count: number;
 }
@@ -133,22 +133,22 @@ export interface Overview {
 export interface ModelRecord {
   model: string;
   call_count: number;
-  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
   avg_latency_ms: number;
-  /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Percentage with two decimals; 0 without calls. */
+  /** Percentage with two decimals; 0 if there are no calls. */
   success_rate: number;
 }
 
 export interface FeatureRecord {
   feature_name: string;
   call_count: number;
-  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
   avg_latency_ms: number;
-  /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Percentage with two decimals; 0 without calls. */
+  /** Percentage with two decimals; 0 if there are no calls. */
   success_rate: number;
 }
 
@@ -156,9 +156,9 @@ export interface DailyRecord {
   date: string;
   label: string;
   call_count: number;
-  /** Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum. */
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
   total_cost_usd: number;
-  /** Mean over the traces that have a latency, rounded half up; 0 if none has. */
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
   avg_latency_ms: number;
   error_count: number;
 }
@@ -169,11 +169,11 @@ export interface Problem {
   title: string;
   status: number;
   detail: string;
-  /** Stable; listed in docs/errors.md. */
+  /** Stable error code; see docs/errors.md. */
   code: string;
-  /** Also in the header `x-request-id` and in the log. */
+  /** Also in the `x-request-id` header and in the server log. */
   request_id: string;
-  /** For invalid input: one entry for each field that is wrong. */
+  /** Only for `invalid_input`: one entry per invalid field. */
   errors?:
     | {
         field: string;

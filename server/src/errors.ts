@@ -1,7 +1,7 @@
 /**
- * The one table of errors. `title` and `say` are for the caller and reach the wire;
- * what an operator needs to know travels in `cause` and reaches only the log.
- * `docs/errors.md` explains every code; a test fails when one is missing there.
+ * The one table of errors. `title` and `say` are sent to the caller. Details for the operator
+ * go into `cause`, which is only logged.
+ * `docs/errors.md` explains every code; a test fails if one is missing there.
  */
 const table = {
   malformed_request: {
@@ -22,7 +22,7 @@ const table = {
   malformed_gzip: {
     status: 400,
     title: 'Malformed gzip',
-    say: 'The body is not valid gzip, though its Content-Encoding says so.',
+    say: 'The body is not valid gzip, although its Content-Encoding is gzip.',
   },
   key_missing: {
     status: 401,
@@ -32,7 +32,7 @@ const table = {
   key_unknown: {
     status: 401,
     title: 'API key unknown',
-    say: 'No such API key.',
+    say: 'This API key does not exist.',
   },
   key_expired: {
     status: 401,
@@ -47,22 +47,22 @@ const table = {
   not_signed_in: {
     status: 401,
     title: 'Not signed in',
-    say: 'There is no session, or it has ended. Sign in again.',
+    say: 'You are not signed in, or your session has ended. Sign in again.',
   },
   sign_in_code_invalid: {
     status: 401,
     title: 'Sign-in code invalid',
-    say: 'This sign-in code is unknown, was used before or has expired.',
+    say: 'This sign-in code does not exist, was already used or has expired.',
   },
   cross_site_request: {
     status: 403,
     title: 'Cross-site request',
-    say: 'Only pages of this server may do this.',
+    say: 'This request must come from a page of this server.',
   },
   scope_missing: {
     status: 403,
     title: 'Scope missing',
-    say: 'This API key may not do this.',
+    say: 'This API key does not have the required scope.',
   },
   trace_not_found: {
     status: 404,
@@ -77,7 +77,7 @@ const table = {
   method_not_allowed: {
     status: 405,
     title: 'Method not allowed',
-    say: 'This path does not take this method; see the header "Allow".',
+    say: 'This path does not support this method. See the "Allow" header.',
   },
   request_timeout: {
     status: 408,
@@ -92,7 +92,7 @@ const table = {
   unsupported_media_type: {
     status: 415,
     title: 'Unsupported media type',
-    say: 'Send the body as "Content-Type: application/json", as it is or with "Content-Encoding: gzip".',
+    say: 'Send the body as "Content-Type: application/json", either uncompressed or with "Content-Encoding: gzip".',
   },
   invalid_input: {
     status: 422,
@@ -102,22 +102,22 @@ const table = {
   idempotency_key_reused: {
     status: 422,
     title: 'Idempotency key reused',
-    say: 'This Idempotency-Key came before with another request. Use a new key for a new request.',
+    say: 'This Idempotency-Key was already used for a different request. Use a new key for each new request.',
   },
   total_cost_too_large: {
     status: 422,
     title: 'Total cost too large',
-    say: "The team's total cost would become too large to add up (over 9.2 trillion dollars). Nothing of this request was stored.",
+    say: "The team's total cost would exceed the largest sum that can be stored (9.2 trillion dollars). Nothing in this request was stored.",
   },
   too_many_failed_attempts: {
     status: 429,
     title: 'Too many failed attempts',
-    say: 'Too many requests with a bad API key came from this address.',
+    say: 'Too many requests with an invalid API key came from this address.',
   },
   rate_limited: {
     status: 429,
     title: 'Rate limit exceeded',
-    say: 'This API key has sent too many requests in this minute.',
+    say: 'Too many requests with this API key in the last minute.',
   },
   headers_too_large: {
     status: 431,
@@ -127,46 +127,46 @@ const table = {
   internal: {
     status: 500,
     title: 'Internal error',
-    say: 'Something went wrong here. The log of the server tells more, under the request id.',
+    say: 'Internal server error. See the server log for this request id.',
   },
   trace_damaged: {
     status: 500,
     title: 'Trace damaged',
-    say: 'Stored data of this trace is damaged and cannot be read.',
+    say: 'Part of this trace is damaged in the store and cannot be read.',
   },
   unsupported_transfer_encoding: {
     status: 501,
     title: 'Unsupported transfer encoding',
-    say: 'The only Transfer-Encoding that this server reads is "chunked". Use Content-Encoding to compress a body.',
+    say: 'The only supported Transfer-Encoding is "chunked". Use Content-Encoding to compress a body.',
   },
   queue_full: {
     status: 503,
     title: 'Overloaded',
-    say: 'Too many writes are waiting. Nothing of this request was stored.',
+    say: 'Too many writes are waiting. Nothing in this request was stored.',
     retryAfterS: 1,
   },
   reads_busy: {
     status: 503,
     title: 'Overloaded',
-    say: 'Too many large replies are being read with this API key or by this team. Read or close them, then try again.',
+    say: 'Too many large replies are in progress for this API key or team. Finish reading or close them, then try again.',
     retryAfterS: 1,
   },
   store_unavailable: {
     status: 503,
     title: 'Store unavailable',
-    say: 'The store does not answer.',
+    say: 'The store is not responding.',
     retryAfterS: 5,
   },
   outcome_unknown: {
     status: 503,
     title: 'Outcome unknown',
-    say: 'The store broke off while it wrote, so it is not known whether this was stored. Send it again with the same Idempotency-Key.',
+    say: 'The store failed during the commit, so this request may or may not have been stored. Send it again with the same Idempotency-Key.',
     retryAfterS: 5,
   },
   disk_full: {
     status: 507,
     title: 'Disk full',
-    say: 'The disk of the server is full. Nothing of this request was stored.',
+    say: "The server's disk is full. Nothing in this request was stored.",
   },
 } as const satisfies Record<string, ErrorEntry>;
 
@@ -187,7 +187,7 @@ export interface FieldError {
 }
 
 export interface FailDetails {
-  /** Replaces the table's sentence where there is more to say to the caller. */
+  /** Replaces the table's sentence if there is a more specific one. */
   say?: string;
   errors?: readonly FieldError[];
   retryAfterS?: number;
@@ -213,18 +213,18 @@ export function fail(code: ErrorCode, details?: FailDetails): never {
   throw new Failure(code, details);
 }
 
-/** The words of anything that was thrown. */
+/** The message of anything that was thrown. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
-/** What lies behind a failure, for the log and for operators. */
+/** The cause of a failure, for the log and for operators. */
 export function reasonOf({ message, details: { cause } }: Failure): string {
   if (cause instanceof Error) return cause.message;
   return typeof cause === 'string' ? cause : message;
 }
 
-/** A mistake of the operator: shown on the terminal as one sentence, without a stack. */
+/** An operator's mistake: shown on the terminal as one sentence, without a stack trace. */
 export class OperatorError extends Error {
   override readonly name = 'OperatorError';
 }

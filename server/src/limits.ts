@@ -1,95 +1,95 @@
 /**
- * Every bound of the system, named with its unit. `docs/limits.md` lists the same names;
+ * Every limit of the service, with its unit in its name. `docs/limits.md` lists the same names;
  * a test compares the two.
  */
 export const limits = Object.freeze({
-  // What one request may hold.
+  // Limits of one request.
   bodyBytesMax: 5 * 1024 * 1024,
   batchBodyBytesMax: 20 * 1024 * 1024,
   batchTracesMax: 1_000,
   headerBytesMax: 16 * 1024,
   labelCharsMax: 255,
-  // Errors of one query that a reply lists.
+  // Invalid query parameters that one reply lists.
   queryErrorsMax: 20,
   countMax: 2 ** 31 - 1,
   costUsdMax: 1_000_000,
 
-  // What one reply may hold.
+  // Limits of one reply.
   pageRowsDefault: 20,
   pageRowsMax: 100,
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
   groupChunkRows: 1_000,
   groupRowsMax: 1_000,
-  // Answers of the analytics that are remembered until the next commit.
+  // Analytics results that are cached until the next commit.
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   auditChunkBytes: 8 * 1024 * 1024,
-  // Damaged traces that verify and backup name one by one, for each team.
+  // Damaged traces per team that verify and backup list; the others are counted.
   damagedListMax: 100,
   streamSliceChars: 64 * 1024,
 
-  // Bytes of all bodies that have arrived and are not answered yet, shared fairly between teams and keys. Past its share a write is
-  // answered 503.
+  // Bytes of all request bodies whose reply is not sent yet, shared fairly between teams and keys. A write over its share gets a 503.
   bodiesBytesMax: 128 * 1024 * 1024,
-  // A body of more JSON values is refused: parsing millions of empty lists would hold up every other request.
+  // A body with more JSON values is rejected: parsing millions of empty lists would block every other request.
   bodyValuesMax: 250_000,
 
-  // About what the fields that a caller did not send add to a stored trace in a reply.
+  // The approximate size of the fields in a reply that the caller did not send, per trace.
   storedFieldsBytesMax: 512,
 
-  // Large replies that are not sent yet, shared fairly between teams and keys. Past its share a large read is answered 503.
+  // Bytes of large replies that are not sent yet, shared fairly between teams and keys. A large read over its share gets a 503.
   repliesBytesMax: 64 * 1024 * 1024,
-  // How long reads that may be large can go on in one turn of the event loop before others get their turn.
+  // How long large reads may run in one turn of the event loop before other requests are handled.
   heavyTurnMsMax: 5,
-  // A peer that does not take one slice of a reply in this time is disconnected.
+  // A peer that does not read one slice of a reply in this time is disconnected.
   replyStallMsMax: 10_000,
-  // Connections that may wait to be accepted. One more would be dropped by the kernel, and try again after a second at the earliest.
+  // Connections that may wait to be accepted. The kernel drops further ones, and their clients retry after a second or more.
   connectionsWaitingMax: 4_096,
-  // Sockets that listen at the address. Each accepts one connection per turn of the event loop.
+  // Listening sockets per address. Each accepts one connection per turn of the event loop.
   listenersMax: 16,
-  // Requests that may wait on one connection, and on all, while an earlier one of the same connection is being answered.
+  // Pipelined requests that may wait on one connection, and on all connections together.
   pipelinedRequestsMax: 100,
   pipelinedRequestsInAllMax: 4_096,
 
-  // Lists of more names than `groupChunkRows` that are being read at once, shared fairly, and how long one may take.
+  // Lists of more than `groupChunkRows` names that may be read at once, shared fairly, and how long one may take.
   wideReadsMax: 16,
   wideReadMsMax: 300_000,
   // Wide reads of one team that may wait for the reading thread.
   wideReadsWaitingMax: 32,
 
-  // A packed body is unpacked and counted in pieces of this size.
+  // A gzip body is decompressed and counted in chunks of this size.
   unpackChunkBytes: 64 * 1024,
 
-  // What may wait for the disk. Past either bound a write is answered 503.
+  // Traces that may wait for the disk. Beyond either limit a write gets a 503.
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
-  // Traces that go to the writer's thread as one message.
+  // Traces that are sent to the writer thread in one message.
   chunkRowsMax: 8,
-  // Traces of one turn of the event loop after which the writer need not wait for the rest of them.
+  // Traces after which the writer commits without waiting for the rest of the event loop's turn.
   turnRowsMax: 24,
-  // What one transaction may hold, so that no caller waits behind an endless commit.
+  // Limits of one transaction, so that no caller waits for a very long commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,
-  // Traces that are added up in memory as plain numbers: 4,096 times the largest cost in micro-dollars is below 2^53.
+  // Traces that are summed in memory as plain numbers: 4,096 times the largest cost in micro-dollars is below 2^53.
   rollupBatchRowsMax: 4_096,
 
-  // A list can show the beginning of each payload. Of a stored one, so much is read: the first block of zstd and its header.
+  // Characters of a payload preview, and the stored bytes that are read for it: the header and first block of a zstd frame.
   previewCharsMax: 1_000,
   previewStoredBytes: 132_000,
 
-  // Payloads shorter than this are stored as they are: compressing them costs more than it saves.
+  // Shorter payloads are stored uncompressed, since compression costs more than it saves.
   compressBytesMin: 1024,
 
-  // What of the log may wait for its reader, and how long a stop waits for it. Past the first, lines are lost and counted.
+  // Log output that may wait to be written, and how long a stop waits for it. Lines over the first limit are dropped and counted.
   logBufferBytesMax: 1024 * 1024,
   logFlushMsMax: 1_000,
-  // Failures of one kind that are logged in full in each interval; the others are counted for a summary.
+  // Failures of one kind that are logged individually per interval; the others are counted in a summary.
   failureLogIntervalMs: 60_000,
   failureLinesMax: 20,
   failureKindsMax: 100,
 
-  // Written beside the database after a failed write, to learn whether there is room; far more than one write of SQLite's.
+  // Size of a test write next to the database after a failed write, to find out whether the disk is full. Far larger than one write
+  // of SQLite.
   roomProbeBytes: 64 * 1024,
 
   // How long `demo` waits for a server to answer before it prints how to start one.
@@ -113,10 +113,10 @@ export const limits = Object.freeze({
   stopGraceMs: 5_000,
   stopTimeoutMs: 20_000,
 
-  // PostgreSQL: connections of one server, and how long it waits for an answer of any kind.
+  // PostgreSQL: connections per server, and timeouts.
   postgresWritersMax: 8,
   postgresReadersMax: 8,
-  // Of the readers, how many may serve the reads of teams, and of one team; the rest is for keys and health.
+  // How many of the readers may be used for reads of teams, and of one team; the rest is for API keys and health checks.
   postgresTeamReadsMax: 6,
   postgresOneTeamReadsMax: 3,
   postgresReadsWaitingMax: 1_000,
@@ -125,23 +125,23 @@ export const limits = Object.freeze({
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,
   postgresIdleMsMax: 30_000,
-  // What no request waits for: a look at all traces of all teams, migrations, the spreading over a cluster.
+  // Timeout for work that no request waits for: verify, migrations, distribute.
   postgresUnhurriedMsMax: 24 * 3_600_000,
-  // A write that could not begin in this time is refused: no request waits forever.
+  // A write whose transaction does not begin in this time fails: no request waits forever.
   postgresWaitMsMax: 10_000,
-  // A transaction that lost its connection or a race is tried again; a commit in doubt is looked for.
+  // Retries of a transaction that lost its connection or a race, and the time to find out whether a doubtful commit succeeded.
   postgresAttemptsMax: 4,
   postgresRetryMsMax: 5_000,
   postgresPauseMsMax: 50,
   postgresDoubtMsMax: 10_000,
 
-  // Traces that are moved from one store to another in one transaction, and how often a copy that follows looks for more.
+  // Traces that are copied to another store in one transaction, and how often `copy --follow` looks for more.
   moveRowsMax: 1_000,
   moveBytesMax: 8 * 1024 * 1024,
   movePauseMs: 500,
   backupWatchMs: 100,
 
-  // Requests that may be stored only once.
+  // Idempotent requests.
   idempotencyKeyCharsMax: 255,
   idempotencyLifeMs: 24 * 3_600_000,
   idempotencySweepRowsMax: 100,

@@ -9,19 +9,19 @@ export interface LogStream {
   flush?(): Promise<void>;
 }
 
-/** JSON lines with the level as a word. */
+/** Logs JSON lines with the level as a string. */
 export function openLogger(level: string, stream: LogStream): Logger {
   const formatters = { level: (label: string) => ({ level: label }) };
   return pino({ level, formatters, base: null, timestamp: pino.stdTimeFunctions.isoTime }, stream);
 }
 
-/** Writes a text in whole, or rejects. */
+/** Writes the whole text, or rejects. */
 export type WriteText = (text: string) => Promise<void>;
 
 /**
- * A log that never stops the service: a line that cannot be written is lost and counted. Lines go to `writeText`, one text at
- * a time, and at most `logBufferBytesMax` of them wait. After a loss the next text begins with a line that says how many lines are
- * missing; the loss counts as reported when that text is written.
+ * Logging never blocks or stops the service: a line that cannot be written is dropped and counted. Lines are passed to `writeText`, one
+ * call at a time, and at most `logBufferBytesMax` of them wait. After a loss the next text begins with a line that says how many lines
+ * are missing; the loss counts as reported once that text is written.
  */
 export function openLogSink(writeText: WriteText): Required<LogStream> {
   let waiting: string[] = [];
@@ -69,7 +69,7 @@ export function openLogSink(writeText: WriteText): Required<LogStream> {
   };
 }
 
-/** The line is made by a logger of its own, so that its form is that of every other line. */
+/** Uses a separate logger, so that the line has the same format as all others. */
 function lossReport(lost: number): string {
   if (lost === 0) return '';
   let report = '';
@@ -81,14 +81,14 @@ function lossReport(lost: number): string {
 const stderrFd = 2;
 
 /**
- * Writes to standard error without blocking the event loop. Node writes to pipes and sockets without blocking, but to files
- * and terminals it blocks; those are written on the thread pool. A pipe must not be: a full one would hold a thread of
+ * Writes to standard error without blocking the event loop. Node's writes to pipes and sockets do not block, but writes to files
+ * and terminals do, so those use the thread pool. Pipes must not use it: a full pipe would block a thread of
  * the pool, and the process could not exit.
  */
 export function stderrText(): WriteText {
   const stat = fstatSync(stderrFd);
   if (!stat.isFIFO() && !stat.isSocket()) return fileText(stderrFd);
-  // Every error also reaches the callback of its write.
+  // Errors are handled in the callback of each write.
   process.stderr.on('error', () => {});
   return (text) =>
     new Promise((resolve, reject) => {
@@ -96,7 +96,7 @@ export function stderrText(): WriteText {
     });
 }
 
-/** A full disk may take a part of a text. The next text then begins on a new line. */
+/** On a full disk only part of a text may be written. The next text then begins on a new line. */
 function fileText(fd: number): WriteText {
   let isLineOpen = false;
   return async (text) => {

@@ -28,24 +28,24 @@ import { version } from './version.ts';
 const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
 export interface Service {
-  /** Where it listens, base path included. */
+  /** The URL it listens on, including the base path. */
   url: string;
-  /** Just made for a store without teams; null for any other. It is told here once and nowhere else. */
+  /** Created if the store has no teams yet, otherwise null. The key is available only here. */
   first: FirstAccess | null;
   /** False if the dashboard has not been built. */
   hasDashboard: boolean;
   logger: FastifyBaseLogger;
-  /** With notice, /readyz fails for a moment while everything still works, so that load balancers can turn away. */
+  /** With notice, /readyz fails for a moment while requests are still served, so that load balancers stop sending new ones. */
   stop(options: { notice: boolean }): Promise<void>;
 }
 
 export interface FirstAccess {
   key: string;
-  /** Signs in to the dashboard once. */
+  /** A one-time code for the dashboard. */
   signInCode: string;
 }
 
-/** Everything that runs, in the order in which it starts; `stop` is the reverse. */
+/** Starts everything in order; `stop` does the reverse. */
 export async function startService(
   config: Config,
   clockSource: ClockSource = { kind: 'system' },
@@ -61,10 +61,9 @@ export async function startService(
     onClockJump: ({ teamId, aheadUs }) =>
       logger.warn(
         { team_id: teamId, ahead_us: aheadUs },
-        'the last trace is ahead of the clock: has it jumped?',
+        'the last trace is ahead of the clock; the clock may have jumped back',
       ),
-    onBroken: (reason) =>
-      logger.fatal({ reason }, 'nothing can be written any more until a restart'),
+    onBroken: (reason) => logger.fatal({ reason }, 'writes have stopped; restart the server'),
   });
   let app: App | null = null;
   let listening: Listening | null = null;
@@ -95,7 +94,7 @@ export async function startService(
     const own = listening;
     const url = serverUrl({ ...config, port: own.port });
     logger.info(`version ${version} listens on ${url}`);
-    // Only now, when nothing can fail any more: a key that was made but never shown would be lost.
+    // Last, when nothing else can fail: a key that was created but never shown would be lost.
     const first = await makeFirstAccess(store, clock);
 
     const running = app;
@@ -125,10 +124,10 @@ export async function startService(
   }
 }
 
-/** Requests in flight finish; a connection that has its answer is closed at once, though its client would keep it. */
+/** Requests in progress finish. A connection is closed as soon as it is idle, even with keep-alive. */
 async function closeApp(app: App, listening: Listening): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), limits.stopSweepMs);
-  // A request that is never sent to its end must not hold up the stop: Node counts no timeouts any more by now.
+  // A request that never arrives completely must not delay the stop: Node no longer checks request timeouts at this point.
   const patience = setTimeout(() => app.server.closeAllConnections(), limits.stopGraceMs);
   await Promise.all([app.close(), listening.stop()]);
   clearInterval(sweep);
@@ -145,7 +144,7 @@ async function acceptEnvKey(
   return { hash: hashKey(key), teamId: team.id, teamName: team.name };
 }
 
-/** A store without teams gets one, and a key to begin with. */
+/** Creates the first team and its first key if the store has no teams. */
 async function makeFirstAccess(
   store: TeamDirectory & KeyDirectory & SignInDirectory,
   clock: Clock,

@@ -19,7 +19,7 @@ export interface DayRange {
   lastDay: number;
 }
 
-/** The days of the daily series: the last one is the day of `nowUs`. */
+/** The days of the daily series, ending with the day of `nowUs`. */
 export function dailyRange(nowUs: number): DayRange {
   const lastDay = dayOf(nowUs);
   return { firstDay: lastDay - limits.dailySeriesDays + 1, lastDay };
@@ -34,12 +34,12 @@ export function everyDay({ firstDay, lastDay }: DayRange, days: readonly DayMeas
   });
 }
 
-/** The mean over the traces that have a latency, rounded half up; 0 if none has. */
+/** The mean over the traces that have a latency, rounded half up; 0 if there are none. */
 export function averageLatency({ latency_sum, latency_count }: Measures): bigint {
   return latency_count === 0n ? 0n : divideHalfUp(latency_sum, latency_count);
 }
 
-/** A percentage with two decimals; 0 without calls. */
+/** A percentage with two decimals; 0 if there are no calls. */
 export function successRate({ calls, errors }: Measures): number {
   return calls === 0n ? 0 : Number(divideHalfUp((calls - errors) * 10_000n, calls)) / 100;
 }

@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 export const scopes = ['ingest', 'read', 'full'] as const;
 export type Scope = (typeof scopes)[number];
 
-/** What an endpoint asks for. */
+/** What an endpoint requires. */
 export type Permission = 'ingest' | 'read';
 
 export function allows(scope: Scope, permission: Permission): boolean {
@@ -19,15 +19,15 @@ const keyPattern = /^tt_[0-9A-Za-z]{36}$/;
 const prefixChars = 'tt_'.length + 6;
 
 /**
- * `tt_`, 30 random base62 characters (178 bits), and a checksum of 6, by which a mistyped key is told from an
- * unknown one, and a leaked one is found by a scanner.
+ * `tt_`, 30 random base62 characters (178 bits), and a 6-character checksum. The checksum rejects mistyped keys without a lookup
+ * and lets secret scanners recognize leaked ones.
  */
 export function generateKey(): string {
   const secret = randomText(secretChars);
   return `tt_${secret}${checksum(secret)}`;
 }
 
-/** What a person types to rotate or revoke a key. It is no secret. */
+/** Identifies a key when it is rotated or revoked. It is not a secret. */
 export function generateKeyId(): string {
   return `key_${randomText(10)}`;
 }
@@ -43,17 +43,17 @@ export function isWellFormedKey(text: string): boolean {
   return checksum(text.slice(3, 3 + secretChars)) === text.slice(3 + secretChars);
 }
 
-/** Only this is ever stored. A key is long and random, so a plain fast hash is enough. */
+/** Only the hash is stored. A key is long and random, so a fast hash without a salt is enough. */
 export function hashKey(key: string): string {
   return hash('sha256', key);
 }
 
-/** What lists show, so that a person can tell keys apart: too short to be of use to anyone else. */
+/** Shown in lists so that keys can be told apart; too short to be useful to an attacker. */
 export function keyPrefix(key: string): string {
   return key.slice(0, prefixChars);
 }
 
-/** A key from the environment is the operator's own text: visible characters, no checksum. */
+/** The operator chooses the environment's key, so it needs only visible characters and no checksum. */
 export function isAcceptableEnvKey(text: string): boolean {
   return (
     text.length >= limits.envKeyCharsMin &&

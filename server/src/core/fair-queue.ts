@@ -1,17 +1,17 @@
 export interface FairQueueBounds {
-  /** How many may run at once, of all teams together. */
+  /** How many may run at once, for all teams together. */
   runningMax: number;
-  /** How many of them may be one team's. */
+  /** How many may run at once for one team. */
   teamRunningMax: number;
-  /** How many of one team may wait for their turn. */
+  /** How many may wait for one team. */
   teamWaitingMax: number;
 }
 
-/** Lets work run in bounded numbers. Teams take turns, so that a long line of one team never delays another. */
+/** Bounds how much work runs at once. Teams take turns, so that a long queue of one team never delays another. */
 export class FairQueue {
   readonly #bounds: FairQueueBounds;
   readonly #onFull: () => Error;
-  /** Teams that run or wait. Those whose turn comes first stand first. */
+  /** Teams with running or waiting work, in the order of their turns. */
   readonly #teams = new Map<string, TeamLine>();
   #running = 0;
 
@@ -20,7 +20,7 @@ export class FairQueue {
     this.#onFull = onFull;
   }
 
-  /** Work that is no longer wanted when its turn comes is not started. */
+  /** Work is not started if `isWanted` returns false when its turn comes. */
   async run<T>(
     teamId: string,
     work: () => Promise<T>,
@@ -64,7 +64,7 @@ export class FairQueue {
   #end(teamId: string, line: TeamLine): void {
     this.#running -= 1;
     line.running -= 1;
-    // To the back of the line of teams.
+    // Move the team to the end of the queue.
     this.#teams.delete(teamId);
     if (line.running > 0 || line.waiting.length > 0) this.#teams.set(teamId, line);
     this.#startNext();

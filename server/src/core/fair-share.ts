@@ -1,14 +1,14 @@
-/** Who holds a part of a shared resource. */
+/** A caller that holds part of a shared resource. */
 export interface Holder {
   teamId: string;
-  /** Null if the share is the whole team's. */
+  /** Null if the share belongs to the whole team. */
   keyId: string | null;
 }
 
 /**
- * Divides one bounded resource between teams. A team may hold no more than is left free: one busy team gets half, two get a third
- * each, and a team that holds nothing finds room as long as single amounts are small beside the whole. Within a team a key gets at most a third of the whole,
- * so that one leaked key cannot take its team's part either.
+ * Divides one bounded resource between teams. A team may hold at most as much as is still free: one busy team gets half, two get a
+ * third each. A team that holds nothing always finds room if single amounts are small compared with the total. One API key gets at
+ * most a third of the total, so that a leaked key cannot use up its team's share.
  */
 export class FairShare {
   readonly #total: number;
@@ -23,7 +23,7 @@ export class FairShare {
     return this.#used;
   }
 
-  /** What this team holds. */
+  /** The amount that this team holds. */
   heldBy(teamId: string): number {
     return this.#teams.get(teamId)?.held ?? 0;
   }
@@ -35,12 +35,12 @@ export class FairShare {
     return true;
   }
 
-  /** Whether the holder could take anything now. */
+  /** Whether the holder could take more now. */
   hasRoom(holder: Holder): boolean {
     return this.#fits(holder, 1);
   }
 
-  /** Takes the amount in any case: for what is already there and must be counted. */
+  /** Takes the amount unconditionally, for memory that is already in use and must be counted. */
   take({ teamId, keyId }: Holder, amount: number): void {
     let team = this.#teams.get(teamId);
     if (!team) {

@@ -1,25 +1,25 @@
 /**
- * Exact money. A cost arrives as a double; what counts is the shortest decimal that reads back to the same
- * double, which is what the client wrote for up to 15 significant digits. It is rounded half up at 12 places and
- * held as two whole numbers that add without loss.
+ * Exact money. A cost arrives as a double and is taken as the shortest decimal that reads back to the same
+ * double, which is what the client wrote if it has up to 15 significant digits. It is rounded half up at 12 decimals and
+ * stored as two integers that can be added exactly.
  */
 export interface CostParts {
   /** Whole micro-dollars. */
   micros: number;
-  /** Pico-dollars beyond them, below a million. */
+  /** The remainder in pico-dollars, below a million. */
   picos: number;
 }
 
 const picosPerMicro = 1_000_000;
 
-/** Splits a cost of 0 to a million dollars. Both parts are far below 2^53, so plain numbers hold them exactly. */
+/** Splits a cost of 0 to a million dollars. Both parts are far below 2^53, so they are exact as numbers. */
 export function splitCost(dollars: number): CostParts {
   return splitShort(dollars) ?? splitDigits(dollars);
 }
 
 /**
- * The usual case without any text. No two decimals of up to 15 digits read as the same double, so a count of pico-dollars that
- * short which reads back to the cost is the decimal that the client wrote.
+ * The usual case, without formatting a string. No two decimals of up to 15 digits read as the same double. So if an integer number of
+ * pico-dollars has at most 15 digits and reads back to the cost, it is the decimal that the client wrote.
  */
 function splitShort(dollars: number): CostParts | null {
   const picos = Math.round(dollars * picosPerDollar);
@@ -45,7 +45,7 @@ function splitDigits(dollars: number): CostParts {
 
 const digitFive = '5'.charCodeAt(0);
 
-/** The digits before and after the decimal point. Below 1e-6 a number prints with a negative exponent. */
+/** The digits before and after the decimal point. JavaScript prints numbers below 1e-6 with a negative exponent. */
 function decimalDigits(value: number): { whole: string; fraction: string } {
   const [mantissa = '0', exponent] = String(value).split('e');
   const [whole = '0', fraction = ''] = mantissa.split('.');

@@ -1,4 +1,4 @@
-/** TypeScript's own library does not know these yet. */
+/** Not declared in TypeScript's standard library yet. */
 interface RawJSON {
   readonly rawJSON: string;
 }

@@ -4,7 +4,7 @@ import { splitCost } from './money.ts';
 import type { CostParts } from './money.ts';
 import type { LabelName, NarrowTrace } from './trace-fields.ts';
 
-/** What is summed. The names are the columns of every store. */
+/** The summed values. The names are the column names in every store. */
 export const measureNames = [
   'calls',
   'errors',
@@ -17,9 +17,9 @@ export const measureNames = [
 ] as const;
 type MeasureName = (typeof measureNames)[number];
 
-/** Stored sums. They may pass 2^53, so they are BigInt. */
+/** Stored sums. They may exceed 2^53, so they are BigInt. */
 export type Measures = Record<MeasureName, bigint>;
-/** Sums of one batch, which stay below 2^53. */
+/** Sums of one batch, which are below 2^53. */
 type BatchMeasures = Record<MeasureName, number>;
 
 export const noMeasures: Readonly<Measures> = Object.freeze(
@@ -37,7 +37,7 @@ export const labelOf = {
   user: 'user_identifier',
 } as const satisfies Partial<Record<keyof typeof dimensions, LabelName>>;
 
-/** Without a label all traces are one group. */
+/** Without a label all traces form one group. */
 const dimensionList: readonly { number: Dimension; label: LabelName | null; isDaily: boolean }[] = [
   { number: dimensions.total, label: null, isDaily: true },
   { number: dimensions.model, label: labelOf.model, isDaily: true },
@@ -45,10 +45,10 @@ const dimensionList: readonly { number: Dimension; label: LabelName | null; isDa
   { number: dimensions.user, label: labelOf.user, isDaily: false },
 ];
 
-/** The row that holds all days together. No real day is negative. */
+/** The day of the row for all time. No real day is negative. */
 export const allTime = -1;
 
-/** Which rollup: the dimension, the day and the group. */
+/** Identifies a rollup by dimension, day and group. */
 export interface RollupId {
   dimension: Dimension;
   day: number;
@@ -66,11 +66,11 @@ export interface RollupDelta extends RollupId {
 
 /** Adds up one team's traces in memory, so that a store writes each rollup once per batch. */
 export class RollupBatch {
-  /** By day, then by the number of the dimension. All time is their sum. */
+  /** By day, then by dimension number. All time is computed as their sum. */
   readonly #days = new Map<number, MeasuresByGroup[]>();
   #rows = 0;
 
-  /** A full batch must be written before more is added, or its sums could pass 2^53. */
+  /** A full batch must be written before more is added, or its sums could exceed 2^53. */
   get isFull(): boolean {
     return this.#rows >= limits.rollupBatchRowsMax;
   }
@@ -86,7 +86,7 @@ export class RollupBatch {
     }
   }
 
-  /** Groups are sorted so that two writers can never deadlock, and so that upserts walk the tree in one direction. */
+  /** Sorted by group, so that two writers cannot deadlock and upserts visit the index in order. */
   deltas(): RollupDelta[] {
     const days = [...this.#days].sort(([a], [b]) => a - b);
     return dimensionList.flatMap(({ number: dimension, isDaily }) => {
@@ -136,7 +136,7 @@ function groupAt(groups: MeasuresByGroup | undefined, group: string): BatchMeasu
 
 const noBatchMeasures = Object.fromEntries(measureNames.map((name) => [name, 0])) as BatchMeasures;
 
-/** Nearly always there is one day. */
+/** There is almost always only one day. */
 function addAll(days: readonly MeasuresByGroup[]): MeasuresByGroup {
   if (days.length === 1 && days[0]) return days[0];
   const all: MeasuresByGroup = new Map();
@@ -155,7 +155,7 @@ function byGroup([a]: [string, unknown], [b]: [string, unknown]): number {
 
 const noCost: CostParts = { micros: 0, picos: 0 };
 
-/** One text for one rollup: to look it up, and to show it to a person. */
+/** A rollup's id as a string, for lookups and for messages. */
 export function rollupName({ dimension, day, group }: RollupId): string {
   return `${dimension}/${day}/${group}`;
 }

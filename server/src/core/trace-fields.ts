@@ -1,16 +1,16 @@
 /**
- * Every field of a trace that a caller can send, declared once and in the order of a reply. A field has one name: on the wire, as a
- * property, and as the column of every store unless `column` names another. Types, the request schema, replies, thread messages,
+ * Every field of a trace that a caller can send, declared once and in the order of a reply. A field has the same name in JSON, as a
+ * property, and as the column of every store unless `column` sets another. Types, the request schema, replies, thread messages,
  * statements, row mapping and the OpenAPI document are derived from this table (docs/decisions/0010-one-name-per-field.md).
  */
 interface FieldDeclaration {
   kind: FieldKind;
   description: string;
   isRequired?: true;
-  /** Not part of the first contract: a stored trace shows the field only if it was sent. */
+  /** Not part of the original API: replies include the field only if it was sent. */
   isExtra?: true;
   column?: string;
-  /** Of a text: the bit of `zstd_mask` that says that it is compressed. It is stored, so it never changes. */
+  /** For a text: the bit of `zstd_mask` that is set if it is compressed. It is stored, so it must never change. */
   zstdBit?: number;
 }
 
@@ -65,17 +65,17 @@ type ValueOf<N extends FieldName> = KindValues[Declarations[N]['kind']];
 
 /** The texts of a trace. */
 export type PayloadName = NamesOfKind<'text'>;
-/** Everything but the texts: short values that are read, summed and compared. */
+/** Every field except the texts: short values that are read, summed and compared. */
 export type NarrowName = Exclude<FieldName, PayloadName>;
-/** Labels that sums may be grouped by. */
+/** Labels by which traces can be grouped. */
 export type LabelName = NamesOfKind<'label'>;
 
-/** The body of `POST /traces` once the schema has accepted it: types and ranges hold. */
+/** The body of `POST /traces` after validation: types and ranges are checked. */
 export type TraceInput = { [N in RequiredName]: ValueOf<N> } & {
   [N in Exclude<FieldName, RequiredName>]?: ValueOf<N> | null;
 };
 
-/** A trace that is ready to be stored: clean text, defaults filled in, nothing left to check. */
+/** A trace that is ready to be stored: valid Unicode, defaults filled in, fully validated. */
 export type TraceDraft = {
   [N in FieldName]: N extends RequiredName | 'status' ? ValueOf<N> : ValueOf<N> | null;
 };
@@ -86,7 +86,7 @@ export const traceFields: Readonly<Record<FieldName, FieldDeclaration>> = declar
 export const fieldNames = Object.keys(declarations) as readonly FieldName[];
 export const payloadNames = fieldNames.filter(isPayload);
 export const narrowNames = fieldNames.filter((name): name is NarrowName => !isPayload(name));
-/** Shown only if they were sent. */
+/** Included in replies only if they were sent. */
 export const extraNames: ReadonlySet<FieldName> = new Set(
   fieldNames.filter((name) => traceFields[name].isExtra),
 );

@@ -10,7 +10,7 @@ export interface TraceStamp {
 /** A stored trace. */
 export interface Trace extends TraceDraft, TraceStamp {
   teamId: string;
-  /** Payloads whose stored bytes cannot be read any more; they are null here. Absent if there are none. */
+  /** Payloads whose stored bytes are damaged; they are null here. Absent if there are none. */
   damaged?: readonly PayloadName[];
 }
 
@@ -22,15 +22,15 @@ export function draftTrace(body: TraceInput): TraceDraft {
 }
 
 /**
- * Lone surrogates cannot be written as UTF-8. They become U+FFFD here, so that the reply says what is stored. Adding zero turns -0
- * into 0, which is how every store and JSON would return it.
+ * Lone surrogates cannot be encoded as UTF-8. They are replaced with U+FFFD here, so that the reply shows what is stored. Adding zero
+ * turns -0 into 0, which is what every store and JSON would return.
  */
 function clean(value: string | number | null | undefined): string | number | null {
   if (typeof value === 'string') return value.toWellFormed();
   return typeof value === 'number' ? value + 0 : null;
 }
 
-/** About how much memory a draft holds while it waits. */
+/** The approximate memory that a draft uses while it waits. */
 export function draftBytes(draft: TraceDraft): number {
   return fixedDraftBytes + payloadChars(draft);
 }

@@ -4,7 +4,7 @@ const poolBytes = 8 * 512;
 const pool = Buffer.alloc(poolBytes);
 let poolAt = poolBytes;
 
-/** Eight random bytes from a pool, since asking the system for each id costs more than the id. */
+/** Takes eight random bytes from a pool, since one system call per id would be slow. */
 function randomOffset(): number {
   if (poolAt === poolBytes) {
     randomFillSync(pool);
@@ -15,8 +15,8 @@ function randomOffset(): number {
 }
 
 /**
- * A UUID of version 7 whose time part is this microsecond: the millisecond in 48 bits, and the share of the
- * millisecond in the next 12 (RFC 9562, section 6.2, method 3), so that ids sort as their times do.
+ * A version 7 UUID for this microsecond: 48 bits for the millisecond and the next 12 bits for the fraction of it
+ * (RFC 9562, section 6.2, method 3), so that ids sort by time.
  */
 export function uuidV7Bytes(us: number): Buffer {
   const ms = Math.floor(us / 1000);
@@ -42,7 +42,7 @@ export function uuidMs(uuid: string): number {
 
 const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 
-/** The id in its one canonical spelling, or null where the text is no UUID. */
+/** The id in canonical form, or null if the text is not a UUID. */
 export function parseUuid(text: string): string | null {
   return uuidPattern.test(text) ? text.toLowerCase() : null;
 }

@@ -6,8 +6,8 @@ import type { Measures } from '../core/rollup.ts';
 import type { GroupDimension } from '../store/trace-reader.ts';
 
 /**
- * The records of the analytics as JSON text. They are written by hand, since money has exactly six decimals and counts may pass 2^53,
- * which `JSON.stringify` cannot write.
+ * Formats analytics records as JSON by hand, since `JSON.stringify` cannot write numbers with exactly six decimals or integers
+ * over 2^53.
  */
 export function overviewJson(measures: Measures): string {
   return (

@@ -7,7 +7,7 @@ import type {
   RawServerDefault,
 } from 'fastify';
 
-/** Fastify with types that come from the schemas. */
+/** Fastify with types derived from the schemas. */
 export type App = FastifyInstance<
   RawServerDefault,
   RawRequestDefaultExpression,

@@ -52,7 +52,7 @@ const apiRoutes: readonly Route[] = [
   dashboard,
 ];
 
-/** At the root as well, where load balancers look. */
+/** Also at the root, for load balancers. */
 const probeRoutes: readonly Route[] = [healthz, readyz];
 
 export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
@@ -85,9 +85,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
     beginReply(request, reply);
     if (isStopping()) reply.header('connection', 'close');
     refuseAmbiguousFraming(request.raw);
-    // Whatever route parses a body, its bytes come back.
+    // Releases the bytes of the body at the end, whichever route parses it.
     if (request.method !== 'GET') bodyBudget.hold(request, reply);
-    // Before the body is read: a stranger must not make us parse megabytes for a path that does not exist.
+    // Before the body is read: an unauthenticated caller must not make us parse megabytes for a path that does not exist.
     if (request.is404) refusePath(methods.allowedAt(request.url));
     done();
   });
@@ -99,14 +99,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
     replyBudget.close();
     problemLog.failures.close();
   });
-  // What fails is logged where it fails.
+  // Failed requests are logged by the error handler.
   if (logger.level === 'debug') {
     app.addHook('onResponse', (request, reply, done) => {
       if (reply.statusCode < 400) logRequest(logger, request, reply);
       done();
     });
   }
-  // Other expectations than 100-continue have no meaning here, and may be ignored.
+  // Expectations other than 100-continue are ignored, as HTTP allows.
   app.server.on('checkExpectation', (request, response) =>
     app.server.emit('request', request, response),
   );

@@ -17,19 +17,19 @@ declare module 'fastify' {
 export interface Gate {
   authenticator: Authenticator;
   sessions: Sessions;
-  /** Counts by address, and only what failed: a valid key never suffers from its neighbours. */
+  /** Counts only failed attempts per address, so that a valid key is never blocked because of others. */
   failedAttempts: Limiter;
-  /** Counts by key; null where there is no limit. */
+  /** Counts requests per key; null if there is no limit. */
   keyRequests: Limiter | null;
 }
 
-/** A hook that lets a request pass when its key holds the permission. It runs before the body is read. */
+/** A hook that accepts a request if its key has the permission. It runs before the body is read. */
 export function requireKey(gate: Gate, permission: Permission) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     try {
       const caller = identify(gate, request, permission);
       if (!(caller instanceof Promise) && gate.keyRequests === null) {
-        // The usual case, on the path of every request: no promise, no turn.
+        // The usual case, on the hot path: no promise and no extra turn of the event loop.
         request.caller = caller;
         requireScope(caller, permission);
         done();
@@ -42,7 +42,7 @@ export function requireKey(gate: Gate, permission: Permission) {
   };
 }
 
-/** An Authorization header always wins over a session cookie. */
+/** An Authorization header takes precedence over a session cookie. */
 function identify(
   { authenticator, sessions }: Gate,
   { headers }: FastifyRequest,
@@ -62,7 +62,7 @@ async function letIn(
 ): Promise<void> {
   const caller = await countFailure(gate, request, attempt);
   request.caller = caller;
-  // Before the scope, so that a key cannot ask without limit for what it may not do.
+  // Before the scope check, so that requests without the required scope are limited too.
   const state = await gate.keyRequests?.(request);
   if (state?.isExceeded) fail('rate_limited', { retryAfterS: state.retryAfterS });
   requireScope(caller, permission);
@@ -72,7 +72,7 @@ function requireScope({ scope }: Caller, permission: Permission): void {
   if (!allows(scope, permission)) scopeMissing(scope, permission);
 }
 
-/** Waits for an attempt to authenticate. One that fails with 401 counts as a failed attempt of the address. */
+/** Waits for an attempt to authenticate. A 401 counts as a failed attempt from the caller's address. */
 export async function countFailure<T>(
   gate: Gate,
   request: FastifyRequest,

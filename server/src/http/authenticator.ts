@@ -5,7 +5,7 @@ import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { KeyDirectory } from '../store/teams-and-keys.ts';
 
-/** Who is calling. */
+/** The authenticated caller of a request. */
 export interface Caller {
   keyId: string;
   teamId: string;
@@ -13,7 +13,7 @@ export interface Caller {
   expiresAtUs: number | null;
 }
 
-/** A key that lives in the environment: only its hash is held, and only in memory. */
+/** The API key from the environment. Only its hash is kept, in memory. */
 export interface EnvKey {
   hash: string;
   teamId: string;
@@ -21,7 +21,7 @@ export interface EnvKey {
 }
 
 export interface Authenticator {
-  /** Tells who holds the key of this header, or fails with 401. A key that was seen just now needs no promise. */
+  /** Finds the caller of an Authorization header, or fails with 401. A cached caller is returned without a promise. */
   authenticate(header: string | undefined): Caller | Promise<Caller>;
 }
 
@@ -39,7 +39,7 @@ export function openAuthenticator(
     if (envKey && hash === envKey.hash) {
       return { keyId: envKeyId, teamId: envKey.teamId, scope: 'full', expiresAtUs: null };
     }
-    // A key that fails its checksum cannot exist, so the store is not asked.
+    // A key with a wrong checksum cannot exist, so it is not looked up.
     const record = isWellFormedKey(key) ? await directory.findKeyByHash(hash) : null;
     if (!record) return fail('key_unknown');
     if (record.revokedAtUs !== null) return fail('key_revoked');
@@ -75,7 +75,7 @@ export function scopeMissing(scope: Scope, permission: Permission): never {
   });
 }
 
-/** What stands in the log for the key of the environment. */
+/** The id of the environment's key in the log. */
 export const envKeyId = 'environment';
 
 function keyOf(header: string | undefined): string {
@@ -85,8 +85,8 @@ function keyOf(header: string | undefined): string {
 }
 
 /**
- * Callers by what they sent: the raw header, or a session cookie. An entry lives so briefly that a revocation takes effect within a second in every
- * process; a monotonic clock counts it, so that a jump of the wall clock cannot keep a key alive.
+ * Callers by the raw header or session cookie that they sent. Entries are short-lived, so that a revocation takes effect within a
+ * second in every process. Their age is measured by a monotonic clock, so that a jump of the wall clock cannot keep a key valid.
  */
 export function openCallerCache<C extends Caller>() {
   const entries = new Map<string, { caller: C; untilMs: number }>();
@@ -103,7 +103,7 @@ export function openCallerCache<C extends Caller>() {
   };
 }
 
-/** Notes the use of a key at most once a minute. */
+/** Records the use of a key at most once per minute. */
 export function openUseNotes(directory: Pick<KeyDirectory, 'noteKeyUse'>, clock: Clock) {
   const notedMs = new Map<string, number>();
   return (keyId: string, nowMs: number): void => {

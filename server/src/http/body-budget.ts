@@ -5,25 +5,25 @@ import { fail } from '../errors.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** What this request holds of the budget. */
+    /** The bytes that this request holds in the budget. */
     bodyBytes: number;
-    /** In whose share they count. */
+    /** The holder whose share they count against. */
     bodyHolder: Holder | null;
   }
 }
 
 /**
- * Bounds the memory of all bodies together, from their first byte until the reply has left. Bytes count when they arrive, so a
- * connection that only announces a body holds nothing; and they are shared fairly, so no team can take the room of the others.
+ * Bounds the memory of all bodies together, from their first byte until the reply is sent. Bytes are counted when they arrive, so a
+ * connection that only announces a body uses nothing. The budget is shared fairly, so no team can use it up for the others.
  */
 export interface BodyBudget {
-  /** What all requests hold now. */
+  /** The bytes that all requests hold now. */
   readonly usedBytes: number;
-  /** Gives back what the request holds when its reply has left or the caller has gone. */
+  /** Releases the request's bytes when its reply is sent or the caller has disconnected. */
   hold(request: FastifyRequest, reply: FastifyReply): void;
-  /** Counts bytes that have arrived or were unpacked. Fails with 503 past the caller's share. */
+  /** Counts bytes that have arrived or were decompressed. Fails with 503 if they exceed the caller's share. */
   add(request: FastifyRequest, bytes: number): void;
-  /** Counts bytes that are no longer held. */
+  /** Releases bytes that are no longer in memory. */
   remove(request: FastifyRequest, bytes: number): void;
 }
 
@@ -45,11 +45,11 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
       reply.raw.once('close', () => remove(request, request.bodyBytes));
     },
     add(request, bytes) {
-      // The caller has gone, and the 'close' that gives bytes back with it.
+      // The caller has disconnected, and the 'close' event that releases bytes has already fired.
       if (request.raw.socket.destroyed) return;
-      // The caller of a sign-in is known only later: what was counted for one holder comes back to the same.
+      // The caller of a sign-in is known only later, so the holder is set once: bytes are released from the share they were counted in.
       request.bodyHolder ??= request.caller ?? anonymous;
-      // The rest of the body is not wanted.
+      // Close the connection instead of reading the rest of the body.
       if (!share.tryTake(request.bodyHolder, bytes)) {
         fail('queue_full', { headers: { connection: 'close' } });
       }
@@ -59,5 +59,5 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
   };
 }
 
-/** All requests without a caller, such as sign-ins, share the part of one team. */
+/** All requests without a caller, such as sign-ins, count as one team. */
 const anonymous: Holder = { teamId: 'anonymous', keyId: null };

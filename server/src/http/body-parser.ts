@@ -8,8 +8,8 @@ import { noteBody } from './idempotency.ts';
 import { hasMoreValues } from './json-values.ts';
 
 /**
- * The only body this service reads is JSON in UTF-8, as it is or as gzip. A `__proto__` key becomes a plain
- * property here, which nothing reads.
+ * The service accepts only JSON in UTF-8, uncompressed or as gzip. A `__proto__` key becomes an ordinary
+ * property, which nothing reads.
  */
 export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget): void {
   app.removeAllContentTypeParsers();
@@ -54,13 +54,13 @@ function parseJson(body: Buffer): unknown {
     return fail('malformed_json', { say: 'The body is empty; a JSON object was expected.' });
   if (hasMoreValues(body, limits.bodyValuesMax)) {
     return fail('body_too_large', {
-      say: `The body holds more than ${limits.bodyValuesMax} JSON values.`,
+      say: `The body contains more than ${limits.bodyValuesMax} JSON values.`,
     });
   }
   try {
     return JSON.parse(body.toString('utf8'));
   } catch {
-    // The parser's own message quotes the text around the mistake, which may be a prompt.
+    // The parser's own message quotes the text around the error, which may be part of a prompt.
     throw new Failure('malformed_json');
   }
 }

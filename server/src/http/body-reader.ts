@@ -54,8 +54,8 @@ export function readBody(
 const nothing = Buffer.alloc(0);
 
 /**
- * Unpacks gzip piece by piece, up to the limit of the route, and counts each piece against the budget before the next: what the
- * packed body says of its size may be a lie.
+ * Decompresses gzip chunk by chunk, up to the limit of the route, and counts each chunk against the budget before the next one: the
+ * size that the compressed body claims cannot be trusted.
  */
 export async function unpackGzip(
   request: FastifyRequest,
@@ -71,7 +71,7 @@ export async function unpackGzip(
     for await (const piece of unpacking as AsyncIterable<Buffer>) {
       bytes += piece.length;
       if (bytes > bodyLimit) fail('body_too_large');
-      // The caller has gone.
+      // The caller has disconnected.
       if (request.raw.socket.destroyed) fail('malformed_request');
       budget.add(request, piece.length);
       pieces.push(piece);

@@ -6,14 +6,14 @@ import type { ErrorCode } from '../errors.ts';
 import { problemContentType, problemOf } from './problem.ts';
 import type { ProblemLog } from './problem.ts';
 
-/** What Node's parser refuses before there is a request. */
+/** Errors of Node's parser, before a request object exists. */
 const codes: Readonly<Record<string, ErrorCode>> = {
   HPE_HEADER_OVERFLOW: 'headers_too_large',
   HPE_CHUNK_EXTENSIONS_OVERFLOW: 'body_too_large',
   ERR_HTTP_REQUEST_TIMEOUT: 'request_timeout',
 };
 
-/** Answers a request that is no HTTP with the same problem document as any other, then closes the connection. */
+/** Replies to an invalid HTTP request with a problem document like any other, then closes the connection. */
 export function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
@@ -24,7 +24,7 @@ export function answerBrokenRequest(
     socket.destroy();
     return;
   }
-  // Garbage behind a request that is still being answered: its answer goes out, and is the last one.
+  // Invalid data after a request that is still in progress: its reply is sent, and then the connection is closed.
   const pending = Reflect.get(socket, '_httpMessage') as ServerResponse | null | undefined;
   if (pending?.req.complete) {
     pending.once('close', () => socket.destroySoon());
@@ -33,7 +33,7 @@ export function answerBrokenRequest(
   const problem = problemOf(new Failure(codes[error.code ?? ''] ?? 'malformed_request'), requestId);
   const { status, code } = problem;
   if (failures.admit({ code, route: null })) {
-    logger.info({ request_id: requestId, status, code }, 'broken request');
+    logger.info({ request_id: requestId, status, code }, 'invalid HTTP request');
   }
   const body = JSON.stringify(problem);
   socket.end(
@@ -43,6 +43,6 @@ export function answerBrokenRequest(
       `x-request-id: ${requestId}\r\n` +
       `connection: close\r\n\r\n${body}`,
   );
-  // A peer that does not take the answer must not keep the socket.
+  // A peer that does not read the reply must not keep the socket open.
   socket.destroySoon();
 }

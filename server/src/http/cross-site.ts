@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { fail } from '../errors.ts';
 
-/** `none`: a person opened it, such as from the address bar. Other programs than browsers send no such header. */
+/** `none`: the user opened it directly, such as from the address bar. Clients other than browsers do not send this header. */
 const ownSites = [undefined, 'same-origin', 'none'];
 
-/** A hook that refuses a request that a page of another origin made: it could sign its visitor in to a team of its choice. */
+/** A hook that rejects requests from pages of another origin, which could sign their visitors in to a team of their choice. */
 export function refuseCrossSite(
   { headers }: FastifyRequest,
   _reply: FastifyReply,

@@ -1,6 +1,6 @@
 /**
  * Returns the request target with a path that always decodes: in a segment with invalid percent codes, each `%` is taken literally.
- * Otherwise the router would answer such a path before any hook runs, and therefore without asking for a key.
+ * Otherwise the router would reply to such a path before any hook runs, and therefore without checking the API key.
  */
 export function decodablePath(target: string): string {
   if (!target.includes('%')) return target;

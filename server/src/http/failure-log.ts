@@ -2,22 +2,22 @@ import type { FastifyBaseLogger } from 'fastify';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 
-/** A request that failed, as the log counts it. The route is its pattern, never what the caller wrote. */
+/** A failed request for the log. The route is the route's pattern, never the caller's URL. */
 export interface LoggedFailure {
   code: ErrorCode;
   route: string | null;
-  /** For our own faults: two reasons are two kinds, and neither hides the other. */
+  /** Set for internal errors, so that each reason counts as its own kind and none hides another. */
   reason?: string;
 }
 
 /**
- * Decides which failures are logged in full, so that a flood of them cannot fill the disk: the first few of each kind in
- * each interval. The others are counted and logged in one summary at the end of the interval.
+ * Decides which failures are logged individually: the first few of each kind per interval, so that a flood of them cannot fill the
+ * disk. The others are counted and logged in one summary at the end of the interval.
  */
 export interface FailureLog {
-  /** Whether to log this failure in full. If not, it is counted here. */
+  /** Whether to log this failure individually. If not, it is counted here. */
   admit(failure: LoggedFailure): boolean;
-  /** Logs the summary of what is not logged yet. */
+  /** Logs the last summary. */
   close(): void;
 }
 
@@ -42,10 +42,10 @@ export function openFailureLog(
     if (skipped.size === 0) return;
     const failures = [...skipped.values()].sort((a, b) => b.count - a.count);
     skipped.clear();
-    logger.warn({ failures }, 'more requests failed than were logged one by one');
+    logger.warn({ failures }, 'more requests failed than were logged individually');
   }
 
-  /** Reasons may differ without end, so past a number of kinds the code alone is the kind. */
+  /** The number of different reasons is unbounded, so past `failureKindsMax` only the code is used. */
   function kindOf({ code, reason }: LoggedFailure): string {
     const kind = `${code} ${reason ?? ''}`;
     return linesByKind.has(kind) || linesByKind.size < failureKindsMax ? kind : code;

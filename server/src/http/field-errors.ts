@@ -5,7 +5,7 @@ import { limits } from '../limits.ts';
 import { groupLimit } from './parameters.ts';
 import { shownParameter, unknownParameterMessage } from './strict-query.ts';
 
-/** The errors of a query, whose values are texts unless a parameter is repeated. */
+/** The errors of a query string. Its values are strings, or lists of strings if a parameter is repeated. */
 export function queryErrors(
   errors: readonly FastifySchemaValidationError[],
   known: readonly string[],
@@ -26,7 +26,7 @@ function parameterMessage(error: FastifySchemaValidationError): string {
   return error.keyword === 'type' ? 'must be given only once' : messageOf(error);
 }
 
-/** Says in words what a field should have been. The value itself is never repeated: it may be a prompt. */
+/** Describes what each invalid field should have been. The value itself is never repeated: it may be a prompt. */
 export function fieldErrors(
   errors: readonly FastifySchemaValidationError[],
   context: string | undefined,
@@ -34,7 +34,7 @@ export function fieldErrors(
   const byField = new Map<string, FieldError>();
   for (const error of errors) {
     const field = fieldOf(error, context);
-    // A wrong type also breaks the other rules; the first sentence is the useful one.
+    // A wrong type also breaks the other rules; the first error is the useful one.
     if (!byField.has(field)) byField.set(field, { field, message: messageOf(error) });
   }
   return [...byField.values()];
@@ -68,25 +68,25 @@ function messageOf({
     case 'minItems':
       return 'must not be empty';
     case 'maxItems':
-      return `must hold at most ${String(params['limit'])} items`;
+      return `must have at most ${String(params['limit'])} items`;
     case 'enum':
       return `must be one of ${quoted(params['allowedValues'])}`;
     case 'pattern':
       if (params['pattern'] === groupLimit) return groupLimitMessage;
-      return patternMessages[instancePath] ?? 'must not hold control characters';
+      return patternMessages[instancePath] ?? 'must not contain control characters';
     default:
       return message ?? 'is not valid';
   }
 }
 
 const patternMessages: Readonly<Record<string, string>> = {
-  '/page': 'must be a positive integer of at most 9 digits',
-  '/limit': `must be a positive integer of at most 9 digits (over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used)`,
-  '/preview_chars': `must be a positive integer of at most ${limits.previewCharsMax}`,
+  '/page': 'must be a positive integer with at most 9 digits',
+  '/limit': `must be a positive integer with at most 9 digits (values over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax})`,
+  '/preview_chars': `must be an integer from 1 to ${limits.previewCharsMax}`,
   '/omit': `must be one or more of ${quoted(payloadNames)}, each at most once, separated by commas`,
 };
 
-const groupLimitMessage = `must be a positive integer of at most ${limits.groupRowsMax}`;
+const groupLimitMessage = `must be an integer from 1 to ${limits.groupRowsMax}`;
 
 /** `['integer', 'null']` reads "an integer or null". */
 function typeNames(type: unknown): string {

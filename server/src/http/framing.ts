@@ -2,8 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import { fail } from '../errors.ts';
 
 /**
- * Refuses requests that a proxy and this server could read differently: the proxy may check one of two values while this server uses the
- * other. The connection closes after the answer.
+ * Rejects requests that a proxy and this server could interpret differently: the proxy may check one of two values while this server
+ * uses the other. The connection is closed after the reply.
  */
 export function refuseAmbiguousFraming({
   httpVersion,
@@ -14,11 +14,11 @@ export function refuseAmbiguousFraming({
   if (headers.host === undefined && httpVersion === '1.1') refuse(exactlyOne('Host'));
   const transferEncoding = headers['transfer-encoding'];
   if (transferEncoding === undefined) return;
-  if (httpVersion === '1.0') refuse('HTTP/1.0 has no Transfer-Encoding.');
+  if (httpVersion === '1.0') refuse('HTTP/1.0 does not support Transfer-Encoding.');
   refuseOtherCodings(transferEncoding);
 }
 
-/** Headers that a request may have only once, by lower-case name, each with a bit of its own. */
+/** Headers that a request may have only once, by lower-case name, each with its own bit. */
 const singleHeaders: ReadonlyMap<string, { shown: string; bit: number }> = new Map(
   [
     'Host',
@@ -43,7 +43,7 @@ function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
 }
 
 function exactlyOne(name: string): string {
-  return `There must be exactly one header "${name}".`;
+  return `Send exactly one "${name}" header.`;
 }
 
 /** Node's parser accepts any codings before a final `chunked` and does not decode them. */
@@ -51,7 +51,7 @@ function refuseOtherCodings(transferEncoding: string): void {
   const codings = transferEncoding.toLowerCase().split(',');
   const others = codings.slice(0, -1).map((coding) => coding.trim());
   if (others.length === 0) return;
-  if (others.includes('chunked')) refuse('The body may be chunked only once.');
+  if (others.includes('chunked')) refuse('"chunked" may appear only once in Transfer-Encoding.');
   fail('unsupported_transfer_encoding', { headers: { connection: 'close' } });
 }
 

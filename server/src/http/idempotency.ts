@@ -9,7 +9,7 @@ import type { IdempotentRequest } from '../store/trace-writer.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Of a request with an Idempotency-Key. */
+    /** Set if the request has an Idempotency-Key. */
     bodyHash: string | null;
   }
 }
@@ -17,7 +17,7 @@ declare module 'fastify' {
 /** Hashes the uncompressed body if the request may be stored only once. */
 export function noteBody(request: FastifyRequest, body: Buffer): void {
   if (request.headers['idempotency-key'] === undefined) return;
-  // The operation is a part of it: what was a trace at one path is not the same request at another.
+  // The hash includes the operation: the same body at another path is a different request.
   request.bodyHash = createHash('sha256')
     .update(`${request.routeOptions.schema?.operationId ?? ''}\n`)
     .update(body)
@@ -26,7 +26,7 @@ export function noteBody(request: FastifyRequest, body: Buffer): void {
 
 const visibleAscii = new RegExp(`^[\\x21-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);
 
-/** What makes this request the same as an earlier one; null if the caller sent no idempotency key. */
+/** Identifies the request, so that a repetition is recognized; null if the caller sent no idempotency key. */
 export function idempotentRequest(
   request: FastifyRequest,
   rejected: string | null = null,
@@ -37,11 +37,11 @@ export function idempotentRequest(
     const message = `must be 1 to ${limits.idempotencyKeyCharsMax} visible ASCII characters`;
     return fail('invalid_input', { errors: [{ field: 'Idempotency-Key', message }] });
   }
-  if (request.bodyHash === null) throw new Error('the body was not noted');
+  if (request.bodyHash === null) throw new Error('the body was not hashed');
   return { keyHash: hash('sha256', key, 'base64url'), bodyHash: request.bodyHash, rejected };
 }
 
-/** The traces that the reply shows: those just stored, or those of the first request, which it says. */
+/** The traces for the reply: those just stored, or those of the first request, which a header then marks as replayed. */
 export async function tracesToShow(
   reader: Pick<TraceReader, 'range'>,
   teamId: string,

@@ -1,16 +1,16 @@
 const quote = 0x22;
 const backslash = 0x5c;
-/** Every value but the first of a list or an object comes behind one of these. */
+/** Every value follows one of these bytes, directly or after a field name, except the outermost one. */
 const separators = new Uint8Array(256);
 for (const sign of ',[{') separators[sign.charCodeAt(0)] = 1;
 
 /**
- * Whether a JSON text has more values than the bound, names of fields not counted. It reads the bytes once and builds nothing:
- * a text of 20 MB may hold 7 million empty lists, which would take seconds and half a gigabyte to parse. Each list and object may
- * count one too many.
+ * Whether a JSON text has more than `valuesMax` values, not counting field names. It scans the bytes once without parsing them:
+ * 20 MB can contain 7 million empty lists, which would take seconds and half a gigabyte to parse. An empty list or object counts one
+ * too many.
  */
 export function hasMoreValues(json: Uint8Array, valuesMax: number): boolean {
-  // The shortest value takes two bytes, with what separates it from the next.
+  // The shortest value takes two bytes, including its separator.
   if (json.length <= 2 * valuesMax) return false;
   let values = 1;
   for (let at = 0; at < json.length; at++) {
@@ -26,7 +26,7 @@ export function hasMoreValues(json: Uint8Array, valuesMax: number): boolean {
   return false;
 }
 
-/** Where the string ends that begins at `start`; -1 if it does not end. */
+/** The index of the quote that ends the string which begins at `start`; -1 if there is none. */
 function endOfString(json: Uint8Array, start: number): number {
   let at = start;
   do {
@@ -36,7 +36,7 @@ function endOfString(json: Uint8Array, start: number): number {
   return at;
 }
 
-/** An odd number of backslashes stands before it. */
+/** Whether an odd number of backslashes precedes it. */
 function isEscaped(json: Uint8Array, at: number): boolean {
   let before = at - 1;
   while (json[before] === backslash) before -= 1;

@@ -1,17 +1,17 @@
 import type { FastifyRequest } from 'fastify';
 import type { App } from './app-type.ts';
 
-/** Counts one request and tells whether that was too many for this minute. */
+/** Counts one request and returns whether it exceeds the limit per minute. */
 export type Limiter = (request: FastifyRequest) => Promise<LimitState>;
 export type LimitState = { isExceeded: false } | { isExceeded: true; retryAfterS: number };
 
-/** Counts by address, IPv6 by its /64 network. Needs @fastify/rate-limit on the app. */
+/** Counts per address, for IPv6 per /64 network. Needs @fastify/rate-limit on the app. */
 export function limitByAddress(app: App, perMinuteMax: number): Limiter {
   const count = app.createRateLimit({ max: perMinuteMax, timeWindow: '1 minute' });
   return async (request) => stateOf(await count(withPlainAddress(request)));
 }
 
-/** Counts by what `keyOf` tells. */
+/** Counts per result of `keyOf`. */
 export function limitByKey(
   app: App,
   perMinuteMax: number,
@@ -33,7 +33,7 @@ function stateOf(count: Count): LimitState {
     : { isExceeded: false };
 }
 
-/** What the counter looks at. Some proxies write the port behind the address, and a caller that has gone has none at all. */
+/** The part of a request that the counter reads. Some proxies append the port to the address, and a closed connection has no address. */
 function withPlainAddress({ ip, routeOptions }: FastifyRequest): FastifyRequest {
   const gone = ip as string | undefined;
   return { ip: withoutPort(gone ?? 'gone'), routeOptions } as FastifyRequest;

@@ -6,18 +6,18 @@ import type { App } from './app-type.ts';
 
 export interface Listening {
   port: number;
-  /** Takes no more connections; resolves when those that it took have ended. The app's own socket is the app's to close. */
+  /** Stops accepting connections; resolves when the accepted ones have ended. The app closes its own socket. */
   stop(): Promise<void>;
 }
 
 /**
- * Listens with several sockets at one address. Node.js accepts one connection per socket and turn of the event loop: with a
- * single one, a flood of connections would keep everyone else's waiting for seconds, a load balancer's health check among them.
+ * Listens on one address with several sockets. Node.js accepts one connection per socket per turn of the event loop. With a
+ * single socket, a flood of connections would delay all others for seconds, including a load balancer's health checks.
  */
 export async function listen(app: App, host: string, port: number): Promise<Listening> {
-  // Not every system lets several sockets of one process share an address and divides the connections between them.
+  // Other systems may not let several sockets share an address, or may not distribute connections between them.
   const listeners = process.platform === 'linux' ? limits.listenersMax : 1;
-  // Sockets that share an address would also share it with another server, so first it must be free.
+  // Sockets that share an address would also share it with another server, so check first that it is free.
   if (port !== 0) await close(await open({ host, port }));
   const options: ListenOptions = {
     host,
@@ -25,7 +25,7 @@ export async function listen(app: App, host: string, port: number): Promise<List
     backlog: limits.connectionsWaitingMax,
     reusePort: listeners > 1,
   };
-  // It hands all of them on to Node, though its types do not know each.
+  // Fastify passes all options to Node, but its types do not include all of them.
   await app.listen(options as FastifyListenOptions);
   surviveAcceptErrors(app.server);
   const { address, port: bound } = app.server.address() as AddressInfo;
@@ -37,7 +37,7 @@ export async function listen(app: App, host: string, port: number): Promise<List
     for (let i = 1; i < listeners; i++) {
       const other = await open({ ...options, host: address, port: bound });
       surviveAcceptErrors(other);
-      // From here on as if Node's HTTP server had accepted it.
+      // From here on it is handled as if Node's HTTP server had accepted it.
       other.on('connection', (socket) => app.server.emit('connection', socket));
       others.push(other);
     }
@@ -56,7 +56,7 @@ function open(options: ListenOptions): Promise<Server> {
   });
 }
 
-/** A connection that cannot be accepted, for want of file handles for example, must not end the process. */
+/** A connection that cannot be accepted, for example because there are no free file descriptors, must not end the process. */
 function surviveAcceptErrors(server: Server): void {
   server.on('error', () => {});
 }

@@ -1,14 +1,14 @@
 import { limits } from '../limits.ts';
 
 /**
- * Spreads work that may be heavy over the turns of the event loop. When hundreds of requests for large traces arrive at once, they
- * would otherwise all run in one turn, and nothing else would be served for seconds. While a turn is young, work starts at once; what
- * comes later waits for the next turns, and teams take turns. A turn that took long is followed by a pause of the same length, in which
- * the loop serves everything else and takes new connections, of which it accepts only one per turn.
+ * Spreads expensive work over several turns of the event loop. If hundreds of requests for large traces arrive at once, they would
+ * otherwise all run in one turn and block everything else for seconds. In the first milliseconds of a turn, work starts immediately;
+ * after that it waits for the next turns, and teams take turns. A long turn is followed by a pause of the same length, in which the
+ * loop handles everything else and accepts new connections, only one per turn.
  */
 export class LoopTurns {
   readonly #waiting = new Map<string, (() => void)[]>();
-  /** When the first work of this turn began; null if there was none. */
+  /** When the first work of this turn started; null if there was none. */
   #turnStartMs: number | null = null;
 
   enter(teamId: string, start: () => void): void {
@@ -43,7 +43,7 @@ export class LoopTurns {
       const [first] = this.#waiting;
       if (!first) return;
       const [teamId, line] = first;
-      // To the back of the line of teams, or out of it.
+      // Move the team to the end of the queue, or remove it.
       this.#waiting.delete(teamId);
       const start = line.shift();
       if (line.length > 0) this.#waiting.set(teamId, line);

@@ -1,6 +1,6 @@
 import type { FastifyInstance } from 'fastify';
 
-/** Which methods each path takes, so that a wrong method is told from a wrong path. */
+/** The methods of each path, to distinguish 405 from 404. */
 export interface MethodTable {
   allowedAt(url: string): readonly string[];
 }
@@ -14,7 +14,7 @@ export function watchRoutes(app: FastifyInstance): MethodTable {
   });
   return {
     allowedAt(url) {
-      // A proxy's form of a target names the scheme and the host first.
+      // A target in absolute form, as sent to proxies, begins with the scheme and the host.
       const path = url.replace(/^https?:\/\/[^/?]*/i, '').split('?', 1)[0] ?? '';
       const allowed = [...methodsByPath].filter(([pattern]) => matches(pattern, path));
       return [...new Set(allowed.flatMap(([, methods]) => [...methods]))].sort();

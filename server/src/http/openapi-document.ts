@@ -1,6 +1,6 @@
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 
-/** How the route schemas become an OpenAPI 3.1 document. */
+/** Builds an OpenAPI 3.1 document from the route schemas. */
 export function openapiOptions(version: string, basePath: string): FastifyDynamicSwaggerOptions {
   return {
     openapi: {
@@ -9,20 +9,23 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
         title: 'TraceTally',
         version,
         description:
-          'Records every AI call a team makes and reports cost, latency and errors. A GET with a query parameter that the endpoint does not have, or with a repeated one, is answered with 422.',
+          'Records every AI call a team makes and reports cost, latency and errors. A GET or HEAD with an unknown or repeated query parameter gets a 422.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],
       tags: [
         { name: 'traces', description: 'Record AI calls and read them back.' },
-        { name: 'analytics', description: "Sums over the team's traces, always up to date." },
+        {
+          name: 'analytics',
+          description: "Totals and averages over the team's traces, always up to date.",
+        },
       ],
       components: {
         securitySchemes: {
           apiKey: {
             type: 'http',
             scheme: 'bearer',
-            description: 'A key created by `tracetally keys create`.',
+            description: 'An API key created with `tracetally keys create`.',
           },
         },
       },
@@ -40,7 +43,7 @@ function withoutBase(url: string, basePath: string): string {
   return url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url;
 }
 
-/** Where something is validated in another way than a reader should see it, `openapi` in its schema says what to show. */
+/** If the document should show a field differently from how it is validated, `openapi` in its schema says how. */
 function showForReaders<T extends object>(schema: T): T {
   const parts = ['querystring', 'headers', 'body'].flatMap((part) => {
     const object = Reflect.get(schema, part) as ObjectSchema | undefined;

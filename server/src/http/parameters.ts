@@ -2,12 +2,12 @@ import Type from 'typebox';
 import { payloadNames } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
-/** What requests carry beside their bodies: parameters of the query and the path, and headers. */
+/** Query parameters, path parameters and headers. */
 const positiveInteger = '^[1-9][0-9]{0,8}$';
 export const groupLimit = upTo(limits.groupRowsMax);
 const previewChars = upTo(limits.previewCharsMax);
 
-/** A pattern of the integers from 1 to a power of ten. */
+/** A pattern that matches the integers from 1 to `max`, which must be a power of ten. */
 function upTo(max: number): string {
   return `^([1-9][0-9]{0,${String(max).length - 2}}|${max})$`;
 }
@@ -20,7 +20,7 @@ const omit = Type.String({
   examples: [payloadNames.join(',')],
 });
 
-/** Query values are texts. `openapi` is how the document shows them. */
+/** Query values arrive as strings. `openapi` is how the document shows them. */
 export const PageQuery = Type.Object({
   page: Type.Optional(
     Type.String({
@@ -38,7 +38,7 @@ export const PageQuery = Type.Object({
         maximum: 999_999_999,
         default: limits.pageRowsDefault,
       },
-      description: `Traces a page; over ${limits.pageRowsMax}, ${limits.pageRowsMax} is used.`,
+      description: `Traces per page. Values over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax}.`,
     }),
   ),
   omit: Type.Optional(omit),
@@ -46,18 +46,18 @@ export const PageQuery = Type.Object({
     Type.String({
       pattern: previewChars,
       openapi: { type: 'integer', minimum: 1, maximum: limits.previewCharsMax },
-      description: `Cuts ${payloadList} to that many characters, for lists that show how each begins.`,
+      description: `Shortens ${payloadList} to their first characters, for lists that show a preview.`,
     }),
   ),
 });
 
-/** Lists of names are whole unless a limit is given. */
+/** Without a limit the whole list is returned. */
 export const GroupQuery = Type.Object({
   limit: Type.Optional(
     Type.String({
       pattern: groupLimit,
       openapi: { type: 'integer', minimum: 1, maximum: limits.groupRowsMax },
-      description: 'Only the first records of the list, such as the 100 most used names.',
+      description: 'Return only the first records of the list, such as the 100 most used names.',
     }),
   ),
 });
@@ -65,14 +65,14 @@ export const GroupQuery = Type.Object({
 /** A batch may leave payloads out of its reply. */
 export const OmitQuery = Type.Object({ omit: Type.Optional(omit) });
 
-/** The value is checked with the request, since Fastify's own words would not name the header as it is written. */
+/** The value is checked in `idempotency.ts`, since Fastify's message would name the header in lower case. */
 export const IdempotencyHeaders = Type.Object({
   'idempotency-key': Type.Optional(
     Type.Unsafe<string>({
       openapi: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyCharsMax },
       description:
-        'Makes a retry safe: the same key and body within 24 hours get the first reply again, with the header ' +
-        '`Idempotent-Replayed: true`, and nothing is stored. With another body: 422.',
+        'Makes retries safe: a request with the same key and body within 24 hours stores nothing and gets the first reply again, ' +
+        'with the header `Idempotent-Replayed: true`. The same key with a different body gets a 422.',
     }),
   ),
 });

@@ -6,7 +6,7 @@ import type { FailureLog } from './failure-log.ts';
 import { fieldErrors, queryErrors } from './field-errors.ts';
 import { knownParameters } from './strict-query.ts';
 
-/** An RFC 9457 problem document: the one shape of every error that leaves this service. */
+/** An RFC 9457 problem document, the format of every error reply. */
 export interface Problem {
   type: string;
   title: string;
@@ -33,7 +33,7 @@ export function problemOf(failure: Failure, requestId: string): Problem {
   };
 }
 
-/** Where failures are logged, and how many of them. */
+/** The log for failures, and which of them it contains. */
 export interface ProblemLog {
   logger: FastifyBaseLogger;
   failures: FailureLog;
@@ -66,19 +66,19 @@ export function sendProblem(
   return reply.header('content-type', problemContentType).serializer(JSON.stringify).send(problem);
 }
 
-/** 501 is the caller's mistake: it asked for a part of HTTP that this service does not implement. */
+/** A 501 is the caller's error: the request uses a part of HTTP that this service does not implement. */
 function isFailureOfService(status: number): boolean {
   return status >= 500 && status !== 501;
 }
 
-/** Fastify's own errors, by our codes. */
+/** Our codes for Fastify's errors. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
   FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
   FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_json',
   FST_ERR_BAD_URL: 'route_not_found',
-  // The caller went away while it sent the body.
+  // The caller disconnected while sending the body.
   ECONNRESET: 'malformed_request',
 };
 
@@ -96,7 +96,7 @@ function failureOf(error: unknown, request: FastifyRequest): Failure {
   return known ? new Failure(known) : new Failure('internal', { cause: error ?? message });
 }
 
-/** Only the shape of a failure is logged, never a value that a caller sent. */
+/** The cause as text for the log. It never contains a value that a caller sent. */
 function traceOf({ details: { cause } }: Failure): string {
   if (cause instanceof Error) return cause.stack ?? cause.message;
   return typeof cause === 'string' ? cause : 'unknown';

@@ -10,23 +10,23 @@ import { jsonContentType } from './content-type.ts';
 import { slicesOf } from './text-slices.ts';
 
 /**
- * Bounds the memory of replies that wait for their peers. A large reply goes out in slices as the peer takes them and counts
- * until it has left; what waits is shared fairly between teams and keys; a peer that does not read is disconnected.
+ * Bounds the memory of replies that wait for their peers. A large reply is sent in slices as fast as the peer reads them, and counts
+ * until it is sent. The budget is shared fairly between teams and keys. A peer that does not read is disconnected.
  */
 export interface ReplyBudget {
-  /** What all replies hold now. */
+  /** The bytes that all replies hold now. */
   readonly usedBytes: number;
   /**
-   * A hook in front of reads that may be large: 503 for a caller whose unread replies fill its share. Many of them at once are
+   * A hook for reads that may be large: 503 if the caller's unread replies fill its share. If many arrive at once, they are
    * spread over several turns of the event loop.
    */
   admit(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void;
-  /** Sends a JSON text. Fails with 503 if it is large and past the caller's share. */
+  /** Sends a JSON text. Fails with 503 if it is large and exceeds the caller's share. */
   send(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply;
-  /** Sends the JSON text of what was just stored. It is never refused: the body budget has counted it before it was stored. */
+  /** Sends the JSON text of what was just stored. It never fails: the body budget counted it before it was stored. */
   sendStored(reply: FastifyReply, text: string): FastifyReply;
   /**
-   * Sends a JSON text in pieces, each made when the peer has taken the one before it. Fails with 503 if the first is past the
+   * Sends a JSON text in pieces, each created when the peer has read the previous one. Fails with 503 if the first one exceeds the
    * caller's share.
    */
   stream(
@@ -48,7 +48,7 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
   function open(reply: FastifyReply, holder: Holder | null): Sending {
     const held = holder && { share, holder, onRoom: announceRoom };
     const sending = new Sending(held, () => void reply.raw.destroy());
-    // A peer that has gone already causes no further 'close'.
+    // If the peer has already disconnected, there is no further 'close' event.
     if (isGone(reply)) {
       sending.end();
       return sending;
@@ -84,7 +84,7 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
     for await (const piece of rest) {
       sending.hold(Buffer.byteLength(piece));
       yield* slicesFor(sending, piece);
-      // Those that hold the room make progress or are dropped, so this ends.
+      // The replies that use the share make progress or are dropped, so this wait ends.
       while (!sending.hasRoom && !sending.hasEnded) await onRoom.promise;
     }
   }
@@ -98,7 +98,7 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
       turns.enter(callerOf(request).teamId, () => {
         if (isGone(reply)) return;
         try {
-          // Others may have taken the room while it waited.
+          // Other requests may have used up the share in the meantime.
           admitNow(request);
           done();
         } catch (error) {
@@ -118,7 +118,7 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
       return sendSlices(reply, open(reply, null), text, Buffer.byteLength(text));
     },
     stream(request, reply, first, rest) {
-      // The body of a HEAD is never sent, so nothing of it is made.
+      // The reply to a HEAD has no body, so none is created.
       if (request.method === 'HEAD') return reply.type(jsonContentType).send(Readable.from([]));
       const sending = open(reply, callerOf(request));
       if (!sending.tryHold(Buffer.byteLength(first))) throw new Failure('reads_busy');
@@ -130,7 +130,7 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
   };
 }
 
-/** Whether the peer has hung up. */
+/** Whether the peer has disconnected. */
 export function isGone({ raw }: FastifyReply): boolean {
   return raw.destroyed || raw.req.socket.destroyed;
 }
@@ -158,17 +158,17 @@ function sendSlices(
 interface Held {
   share: FairShare;
   holder: Holder;
-  /** Called when there may be room again. */
+  /** Called when the share may have room again. */
   onRoom(): void;
 }
 
-/** One large reply on its way. */
+/** One large reply that is being sent. */
 class Sending {
-  /** When the slice was offered that the peer has not taken yet; infinity if there is none. */
+  /** When the slice that the peer is reading was offered; infinity if there is none. */
   offeredMs = Infinity;
   hasEnded = false;
   readonly drop: () => void;
-  /** In whose share it counts; null if it counts elsewhere. */
+  /** The share that it counts against; null if the body budget counts it. */
   readonly #held: Held | null;
   #bytes = 0;
 
@@ -181,7 +181,7 @@ class Sending {
     return this.#held === null || this.#held.share.hasRoom(this.#held.holder);
   }
 
-  /** A team that holds nothing else may have one reply of any size. */
+  /** A team that holds nothing else may hold one reply of any size. */
   tryHold(bytes: number): boolean {
     if (this.#held === null || this.hasEnded) return true;
     const { share, holder } = this.#held;
@@ -191,7 +191,7 @@ class Sending {
     return true;
   }
 
-  /** For a piece that is already there. */
+  /** Counts a piece that is already in memory. */
   hold(bytes: number): void {
     if (this.#held === null || this.hasEnded) return;
     this.#held.share.take(this.#held.holder, bytes);

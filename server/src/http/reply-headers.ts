@@ -6,7 +6,7 @@ declare module 'fastify' {
   }
 }
 
-/** The id by which the log knows the request, and what keeps replies out of caches and guesses about their type. */
+/** Sets the request id, and headers that prevent caching and content-type sniffing. */
 export function beginReply(request: FastifyRequest, reply: FastifyReply): void {
   request.startMs = performance.now();
   reply.header('x-request-id', request.id);
@@ -14,7 +14,7 @@ export function beginReply(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('cache-control', 'no-store');
 }
 
-/** One line a request, with nothing in it that the caller wrote. Success is not news: it would drown what is. */
+/** Logs one line per request, without anything that the caller wrote. Successful requests are logged only at debug level. */
 export function logRequest(
   logger: FastifyBaseLogger,
   request: FastifyRequest,

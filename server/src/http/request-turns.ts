@@ -7,7 +7,7 @@ interface Turns {
   isBusy: boolean;
   /** Requests that arrived before the current reply was sent. */
   waiting: [IncomingMessage, ServerResponse][];
-  /** The connection ends, and nothing that still arrives on it is carried out. */
+  /** The connection is closing; requests that still arrive on it are not handled. */
   isClosing: boolean;
   /** Listens for the 'close' of the current reply. It holds neither the reply nor its request. */
   onClose(): void;
@@ -60,7 +60,7 @@ export function inTurns(handle: RequestListener): RequestListener {
     const turns = turnsOf(request.socket);
     const { waiting } = turns;
     if (turns.isClosing || hasEnded(request.socket)) {
-      // Otherwise Node.js would end each of them with an error of its own when the connection closes.
+      // Otherwise Node.js would create an error for each of them when the connection closes.
       request.destroyed = true;
     } else if (!turns.isBusy) {
       start(request, response, turns);
@@ -77,12 +77,12 @@ export function inTurns(handle: RequestListener): RequestListener {
   };
 }
 
-/** The peer has gone, or the last reply said `Connection: close`: nothing behind it may be carried out. */
+/** The peer has disconnected, or the last reply had `Connection: close`: later requests must not be handled. */
 function hasEnded(socket: Socket): boolean {
   return socket.destroyed || socket.writableEnded;
 }
 
-/** Node.js then makes an error for each request that it has read, and their stack traces would take most of the time. */
+/** Node.js creates an error for each request that it has parsed. Without stack traces this is much faster. */
 function disconnect(socket: Socket): void {
   const usual = Error.stackTraceLimit;
   socket.prependOnceListener('close', () => {

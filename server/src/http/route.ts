@@ -9,7 +9,7 @@ import type { BodyBudget } from './body-budget.ts';
 import type { Page } from './dashboard/assets.ts';
 import type { ReplyBudget } from './reply-budget.ts';
 
-/** What routes are given. Each takes what it needs of this, and nothing else. */
+/** The dependencies of routes. Each route takes only those that it needs. */
 export interface RouteDeps {
   reader: TraceReader;
   writes: Admission;
@@ -17,11 +17,11 @@ export interface RouteDeps {
   probe: Probe;
   clock: Clock;
   gate: Gate;
-  /** For routes that take a body. */
+  /** For routes with a request body. */
   bodyBudget: BodyBudget;
   /** For routes whose replies may be large. */
   replyBudget: ReplyBudget;
-  /** The largest trace, as JSON. */
+  /** The size of the largest trace as JSON. */
   bodyBytesMax: number;
   basePath: string;
   /** The dashboard; null if it was not built. */
@@ -29,5 +29,5 @@ export interface RouteDeps {
   isStopping(): boolean;
 }
 
-/** One endpoint: adds itself to the app. */
+/** Adds one endpoint to the app. */
 export type Route = (app: App, deps: RouteDeps) => void;

@@ -4,7 +4,7 @@ import { labelOf } from '../core/rollup.ts';
 import { limits } from '../limits.ts';
 import { ListedTraceSchema, TraceInputSchema, TraceSchema } from './trace-schemas.ts';
 
-/** The shapes of requests and replies. Validation, types and the OpenAPI document come from these. */
+/** The schemas of requests and replies. Validation, types and the OpenAPI document are derived from them. */
 
 function refTo<T extends TSchema>(schema: T) {
   return Type.Unsafe<Static<T>>({ $ref: `${String(Reflect.get(schema, '$id'))}#` });
@@ -13,7 +13,7 @@ function refTo<T extends TSchema>(schema: T) {
 const TracePage = Type.Object(
   {
     traces: Type.Array(refTo(ListedTraceSchema)),
-    total: Type.Integer({ description: "Number of all of the team's traces." }),
+    total: Type.Integer({ description: "Total number of the team's traces." }),
     page: Type.Integer(),
     limit: Type.Integer({ description: 'The page size that was used.' }),
   },
@@ -22,7 +22,7 @@ const TracePage = Type.Object(
 
 const Rejection = Type.Object(
   {
-    index: Type.Integer({ description: 'Its place in the request, from 0.' }),
+    index: Type.Integer({ description: 'Index of the trace in the request, starting at 0.' }),
     errors: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
   },
   { $id: 'Rejection', additionalProperties: false, description: 'A trace that was not stored.' },
@@ -30,13 +30,13 @@ const Rejection = Type.Object(
 
 const BatchReply = Type.Object(
   {
-    traces: Type.Array(refTo(ListedTraceSchema), { description: 'What was stored, in order.' }),
+    traces: Type.Array(refTo(ListedTraceSchema), { description: 'The stored traces, in order.' }),
     rejected: Type.Array(refTo(Rejection)),
   },
   { $id: 'BatchReply', additionalProperties: false },
 );
 
-/** Each item is checked by itself, so that an invalid one does not affect the others. */
+/** Each item is validated separately, so that an invalid one does not affect the others. */
 export const BatchBody = Type.Object({
   traces: Type.Unsafe<readonly unknown[]>({
     type: 'array',
@@ -48,16 +48,15 @@ export const BatchBody = Type.Object({
 
 const dollars = Type.Unsafe({
   type: 'number',
-  description:
-    'Written with exactly six decimals, such as `0.001500`; rounded half up from the exact sum.',
+  description: 'Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum.',
 });
 const latency = Type.Integer({
-  description: 'Mean over the traces that have a latency, rounded half up; 0 if none has.',
+  description: 'Mean over the traces that have a latency, rounded half up; 0 if there are none.',
 });
 const rate = Type.Number({
   minimum: 0,
   maximum: 100,
-  description: 'Percentage with two decimals; 0 without calls.',
+  description: 'Percentage with two decimals; 0 if there are no calls.',
 });
 const groupFields = {
   call_count: Type.Integer(),
@@ -105,18 +104,20 @@ const Problem = Type.Object(
     title: Type.String(),
     status: Type.Integer(),
     detail: Type.String(),
-    code: Type.String({ description: 'Stable; listed in docs/errors.md.' }),
-    request_id: Type.String({ description: 'Also in the header `x-request-id` and in the log.' }),
+    code: Type.String({ description: 'Stable error code; see docs/errors.md.' }),
+    request_id: Type.String({
+      description: 'Also in the `x-request-id` header and in the server log.',
+    }),
     errors: Type.Optional(
       Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
-        description: 'For invalid input: one entry for each field that is wrong.',
+        description: 'Only for `invalid_input`: one entry per invalid field.',
       }),
     ),
   },
   { $id: 'Problem', description: 'RFC 9457 problem document.' },
 );
 
-/** Registered by name, so that the OpenAPI document has one component for each. */
+/** Registered by name, so that the OpenAPI document has one component per schema. */
 export const components = [
   TraceInputSchema,
   TraceSchema,
@@ -139,16 +140,16 @@ export const replies = {
   batch: refTo(BatchReply),
   overview: refTo(Overview),
   byModel: Type.Array(refTo(ModelRecord), {
-    description: 'By `call_count` descending, then by name.',
+    description: 'Sorted by `call_count` descending, then by name.',
   }),
   byFeature: Type.Array(refTo(FeatureRecord), {
     description:
-      'By `call_count` descending, then by name. Traces without `' +
+      'Sorted by `call_count` descending, then by name. Traces without `' +
       labelOf.feature +
       '` are not listed.',
   }),
   daily: Type.Array(refTo(DailyRecord), {
-    description: 'Seven UTC days, oldest first, today last; days without calls are zeros.',
+    description: 'Seven UTC days, oldest first, ending today. Days without calls have zeros.',
   }),
 };
 
@@ -158,26 +159,31 @@ const problem = (description: string): TSchema =>
     content: { 'application/problem+json': { schema: refTo(Problem) } },
   });
 
-/** The failures that a route can answer besides its success, for the OpenAPI document. */
+/** The error replies of routes, for the OpenAPI document. */
 export const failures = {
   key: {
     401: problem('API key missing, unknown, expired or revoked.'),
-    403: problem('The key lacks the scope.'),
+    403: problem('The API key does not have the required scope.'),
   },
-  tooMany: { 429: problem('Too many failed attempts, or a rate limit.') },
+  tooMany: { 429: problem('Too many failed attempts, or rate limit exceeded.') },
   damaged: { 500: problem('The stored trace is damaged.') },
   notFound: { 404: problem('No such trace in this team.') },
   invalid: { 422: problem('Invalid input.') },
   invalidOrReused: {
-    422: problem('Invalid input, or an Idempotency-Key that came before with another body.'),
+    422: problem(
+      'Invalid input, or an Idempotency-Key that was already used with a different body.',
+    ),
   },
   body: {
     400: problem('Malformed JSON, UTF-8 or gzip.'),
     413: problem('Body too large.'),
-    415: problem('Not application/json, or an encoding other than gzip.'),
+    415: problem('Not application/json, or a Content-Encoding other than gzip.'),
   },
-  write: { 503: problem('Overloaded, or the store does not answer.'), 507: problem('Disk full.') },
-  unavailable: { 503: problem('The store does not answer.') },
+  write: {
+    503: problem('Overloaded, or the store is not responding.'),
+    507: problem('Disk full.'),
+  },
+  unavailable: { 503: problem('The store is not responding.') },
 } as const;
 
 export const analyticsFailures = {

@@ -5,7 +5,7 @@ import { groupJson } from './analytics-json.ts';
 import { isGone } from './reply-budget.ts';
 import type { ReplyBudget } from './reply-budget.ts';
 
-/** Sends a list of groups; one too long for memory is read and sent chunk by chunk. */
+/** Sends a list of groups. A long list is read and sent chunk by chunk. */
 export function sendGroups(
   budget: ReplyBudget,
   request: FastifyRequest,
@@ -16,7 +16,7 @@ export function sendGroups(
   const recordsOf = (groups: readonly GroupMeasures[]): string =>
     groups.map((group) => groupJson(dimension, group)).join(',');
   if (rest === null) return budget.send(request, reply, `[${recordsOf(first)}]`);
-  // However the reply ends: sent, cut off, failed, or never read as that of a HEAD.
+  // However the reply ends: sent, aborted, failed, or without a body for a HEAD.
   reply.raw.once('close', () => rest.close());
   if (isGone(reply)) rest.close();
   return budget.stream(request, reply, `[${recordsOf(first)}`, piecesOf(rest, recordsOf));

@@ -13,31 +13,31 @@ import { inTurns } from './request-turns.ts';
 
 export interface ServerSettings {
   bodyBytesMax: number;
-  /** Addresses or networks whose `X-Forwarded-For` is believed, with commas between. */
+  /** Addresses or networks whose `X-Forwarded-For` is trusted, separated by commas. */
   trustProxy: string | false;
   logger: FastifyBaseLogger;
 }
 
-/** How Fastify and Node's HTTP server are set up. */
+/** The options of Fastify and Node's HTTP server. */
 export function serverOptions(
   { bodyBytesMax, trustProxy }: ServerSettings,
   problemLog: ProblemLog,
 ) {
   const nextRequestId = requestIds();
   return {
-    // Our few lines name the request themselves. Fastify's own would name URLs, and listen to every reply to its end.
+    // We log requests ourselves. Fastify's own lines would contain URLs and add a listener to every reply.
     logger: false,
     logController: new BrokenReplies(problemLog),
     genReqId: nextRequestId,
     trustProxy,
     bodyLimit: bodyBytesMax,
     serverFactory: openServer,
-    // A stopping service still answers what reaches it; /readyz tells that it stops.
+    // A stopping service still answers requests; /readyz reports that it is stopping.
     return503OnClosing: false,
-    // An id of any length that fits into the request line is just an id that does not exist.
+    // An id that is too long gets the same 404 as any other unknown id.
     routerOptions: { maxParamLength: limits.headerBytesMax },
     rewriteUrl: ({ url }) => decodablePath(url ?? ''),
-    // No hook runs for a target that has no path.
+    // Hooks do not run for a request target without a path.
     frameworkErrors: (error, request, reply) => {
       beginReply(request, reply);
       void sendProblem(problemLog, request, reply, error);
@@ -65,13 +65,13 @@ function openServer(handle: RequestListener): Server {
     keepAliveTimeout: limits.keepAliveTimeoutMs,
     connectionsCheckingInterval: limits.timeoutCheckIntervalMs,
     maxHeaderSize: limits.headerBytesMax,
-    // We refuse a request without Host ourselves, with a problem document.
+    // We reject a request without Host ourselves, with a problem document.
     requireHostHeader: false,
   };
   return createServer(options, inTurns(handle)).setTimeout(limits.idleSocketTimeoutMs);
 }
 
-/** A reply that broke off after its status had gone out is the one thing that only Fastify knows. */
+/** If a reply fails after its status was sent, only Fastify's log controller learns of it. */
 class BrokenReplies extends LogController {
   readonly #log: ProblemLog;
 
@@ -86,11 +86,11 @@ class BrokenReplies extends LogController {
     const reason = error.stack ?? error.message;
     const route = request.routeOptions.url ?? null;
     if (!failures.admit({ code: 'internal', route, reason })) return;
-    logger.error({ request_id: request.id, reason }, 'a reply broke off');
+    logger.error({ request_id: request.id, reason }, 'a reply ended early');
   }
 }
 
-/** Ids that no restart repeats: a random part a process, then a count. */
+/** Ids that are not repeated after a restart: a random part per process, then a counter. */
 function requestIds(): () => string {
   const process = randomBytes(6).toString('hex');
   let count = 0;

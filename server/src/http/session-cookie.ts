@@ -1,22 +1,22 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** What a session cookie says: whose API key started the session, and when it ends. */
+/** The contents of a session cookie: the API key that started the session, and when it ends. */
 export interface SessionClaims {
   keyId: string;
   endsAtUs: number;
 }
 
 export interface SealedSession extends SessionClaims {
-  /** Tells the API key from one that takes its id, such as another `TRACETALLY_API_KEY`. */
+  /** Distinguishes the API key from another one with the same id, such as a changed `TRACETALLY_API_KEY`. */
   keyMark: string;
 }
 
-/** Cookies ignore ports, so two installations on one host need different names. */
+/** Cookies ignore ports, so two installations on one host need different cookie names. */
 export function sessionCookieName(secret: Uint8Array): string {
   return `tracetally-${hmac(secret, 'cookie name').slice(0, 12)}`;
 }
 
-/** With a mark of the API key's hash in the claims, a cookie can never be valid for another key. */
+/** The claims include a mark derived from the API key's hash, so that a cookie is never valid for another key. */
 export function sealSession(claims: SessionClaims, keyHash: string, secret: Uint8Array): string {
   const text = `${claims.keyId}.${claims.endsAtUs}.${keyMark(keyHash, secret)}`;
   return `${text}.${sealOf(text, secret)}`;
@@ -25,7 +25,7 @@ export function sealSession(claims: SessionClaims, keyHash: string, secret: Uint
 const valuePattern =
   /^(([A-Za-z0-9_]{1,64})\.([0-9]{1,16})\.([A-Za-z0-9_-]{43}))\.([A-Za-z0-9_-]{43})$/;
 
-/** The claims of a cookie that this installation has sealed; null for any other. A forged one is found without asking the store. */
+/** The claims of a cookie that this installation has signed; null for any other. Forged cookies are rejected without a lookup. */
 export function openSession(value: string, secret: Uint8Array): SealedSession | null {
   const [, text, keyId, endsAtUs, mark, seal] = valuePattern.exec(value) ?? [];
   if (text === undefined || keyId === undefined || mark === undefined || seal === undefined) {
@@ -45,7 +45,7 @@ function isSame(given: string, expected: string): boolean {
   );
 }
 
-/** The value of a cookie in a `Cookie` header. Of several with one name, browsers send the most specific path first. */
+/** The value of a cookie in a `Cookie` header. If several have the same name, browsers send the most specific path first. */
 export function cookieValue(header: string | undefined, name: string): string | null {
   const pairs = (header ?? '').split(';').map((pair) => pair.trim());
   const pair = pairs.find((candidate) => candidate.startsWith(`${name}=`));
@@ -57,7 +57,7 @@ export interface CookieOptions {
   value: string;
   path: string;
   maxAgeS: number;
-  /** For connections over TLS: the browser then never sends the cookie without it. */
+  /** For TLS connections: the browser then sends the cookie only over TLS. */
   isSecure: boolean;
 }
 

@@ -17,14 +17,14 @@ import {
 
 /**
  * The dashboard sends this header with every request; without it a session cookie is ignored. A page of another origin cannot send it:
- * the browser would ask for permission first (CORS), which this server never gives. Its value is the id of the team that
+ * the browser would send a CORS preflight first, which this server never approves. Its value is the id of the team that
  * the page shows, or `any`, so that a tab never mixes two teams after a sign-in in another tab.
  */
 export const dashboardHeader = 'x-tracetally-dashboard';
 
 const anyTeam = 'any';
 
-/** A user who signed in to the dashboard. May only read, whatever the scope of the API key. */
+/** A user who signed in to the dashboard. A session can only read, whatever the scope of its API key. */
 export interface SessionCaller extends Caller {
   teamName: string;
   endsAtUs: number;
@@ -37,12 +37,12 @@ export interface StartedSession {
 
 export interface Sessions {
   readonly cookieName: string;
-  /** Tells whose session the cookie is, or fails with 401 or 403. One that was seen just now needs no promise. */
+  /** Finds the caller of a session cookie, or fails with 401 or 403. A cached session is returned without a promise. */
   authenticate(
     headers: IncomingHttpHeaders,
     permission: Permission,
   ): SessionCaller | Promise<SessionCaller>;
-  /** Starts a session for an API key that is live and may read; fails with 401 or 403 otherwise. */
+  /** Starts a session for an API key that is active and may read; fails with 401 or 403 otherwise. */
   start(keyId: string): Promise<StartedSession>;
 }
 
@@ -97,7 +97,9 @@ export function openSessions({ directory, clock, envKey, secret }: SessionsOptio
     cookieName,
     authenticate(headers, permission) {
       if (permission !== 'read') {
-        return fail('scope_missing', { say: 'A session may only read. Record with an API key.' });
+        return fail('scope_missing', {
+          say: 'A dashboard session can only read. Use an API key to record traces.',
+        });
       }
       const cookie = cookieValue(headers.cookie, cookieName);
       if (cookie === null) return fail('not_signed_in');

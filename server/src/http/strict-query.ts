@@ -3,7 +3,7 @@ import { limits } from '../limits.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** For probes and files, which may be asked with any query. */
+    /** For probes and files, which accept any query string. */
     ignoresQuery?: boolean;
   }
 }
@@ -28,7 +28,7 @@ export function refuseUnknownParameters(app: FastifyInstance): void {
   });
 }
 
-/** The names of the parameters that the route of this request has. */
+/** The names of the query parameters of this request's route. */
 export function knownParameters(request: FastifyRequest): string[] {
   return Object.keys(parametersOf(request.routeOptions.schema).properties ?? {});
 }
@@ -37,13 +37,13 @@ function parametersOf(schema: { querystring?: unknown } | undefined): { properti
   return (schema?.querystring ?? {}) as { properties?: object };
 }
 
-/** How an unknown parameter is named in an error. A name that is long enough to be an API key is not repeated. */
+/** The name of an unknown parameter in an error. A name long enough to be an API key is not repeated. */
 export function shownParameter(name: string): string {
   return name.length < limits.envKeyCharsMin && /^[\w.[\]-]+$/.test(name) ? name : 'query';
 }
 
 export function unknownParameterMessage(known: readonly string[]): string {
   return known.length === 0
-    ? 'is not a known parameter: this path has none'
-    : `is not a known parameter: this path has ${known.join(', ')}`;
+    ? 'is not a known parameter; this path has none'
+    : `is not a known parameter; this path has ${known.join(', ')}`;
 }

@@ -1,4 +1,4 @@
-/** A text in pieces of about so many characters. A surrogate pair stays together: half of one cannot be written as UTF-8. */
+/** Splits a text into slices of about `chars` characters. Surrogate pairs are kept together, since half a pair is not valid UTF-8. */
 export function* slicesOf(text: string, chars: number): Generator<string> {
   for (let at = 0; at < text.length;) {
     let end = at + chars;

@@ -4,10 +4,10 @@ import { extraNames, fieldNames, payloadNames, traceFields } from '../core/trace
 import type { FieldKind, FieldName, PayloadName, TraceInput } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
-/** The shapes of traces on the wire, derived from `core/trace-fields.ts`. */
+/** The JSON schemas of traces, derived from `core/trace-fields.ts`. */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';
 
-/** What JSON Schema says of each kind of field. */
+/** The JSON Schema of each kind of field. */
 const kindSchemas: Record<FieldKind, { type: string; [keyword: string]: unknown }> = {
   label: {
     type: 'string',
@@ -21,7 +21,7 @@ const kindSchemas: Record<FieldKind, { type: string; [keyword: string]: unknown 
   status: { type: 'string', enum: ['success', 'error'] },
 };
 
-/** A nullable field is a list of types rather than a union, since that gives one clear error instead of three. */
+/** A nullable field has a list of types instead of a union, since that gives one clear error instead of three. */
 function nullable(name: FieldName): TSchema {
   const { kind, description } = traceFields[name];
   const { type, enum: values, ...rest } = kindSchemas[kind];
@@ -67,7 +67,7 @@ const withStamps = (fields: Properties): Properties => ({
   damaged: Type.Optional(
     Type.Array(Type.Unsafe<PayloadName>({ type: 'string', enum: [...payloadNames] }), {
       description:
-        'Present only if stored bytes were damaged: the fields that cannot be read any more and are null here.',
+        'Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null here.',
     }),
   ),
 });
@@ -75,7 +75,7 @@ const withStamps = (fields: Properties): Properties => ({
 export const TraceInputSchema = Type.Unsafe<TraceInput>(
   Type.Object(sentFields, {
     $id: 'TraceInput',
-    description: 'Fields that are not listed here are ignored; null is the same as left out.',
+    description: 'Unknown fields are ignored. Null means the same as leaving the field out.',
   }),
 );
 
@@ -97,6 +97,6 @@ export const ListedTraceSchema = Type.Object(
   {
     $id: 'ListedTrace',
     additionalProperties: false,
-    description: `A stored trace. On request these fields are left out: ${payloadNames.join(', ')}.`,
+    description: `A stored trace. The request may leave out these fields: ${payloadNames.join(', ')}.`,
   },
 );

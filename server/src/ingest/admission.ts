@@ -12,7 +12,7 @@ import type {
 } from '../store/trace-writer.ts';
 import { WaitingBudget } from './waiting-budget.ts';
 
-/** The stored traces; or which traces an earlier request with the same idempotency key stored. */
+/** The stored traces, or those that an earlier request with the same idempotency key stored. */
 export type Appended = { kind: 'recorded'; traces: Trace[] } | ({ kind: 'replayed' } & Replay);
 
 interface Caller {
@@ -24,8 +24,8 @@ interface Caller {
 }
 
 /**
- * Bounds what may wait for the store and passes it on. Writes go to the store in small chunks, at the latest at the end of the
- * event-loop turn; the store commits together everything that waits. Every promise is settled.
+ * Bounds the writes that may wait for the store, and passes them on. Writes go to the store in small chunks, at the latest at the end
+ * of the event-loop turn; the store commits all waiting writes together. Every promise is settled.
  */
 export class Admission {
   readonly #writer: TraceWriter;
@@ -57,7 +57,7 @@ export class Admission {
     return promise;
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no write is waiting. */
   drain(): Promise<void> {
     if (this.#budget.isEmpty) return Promise.resolve();
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -66,7 +66,7 @@ export class Admission {
   }
 
   #gather(caller: Caller): void {
-    // The writer starts on the first few while the others are still being parsed: otherwise the two threads work in turns.
+    // The writer starts with the first few while the others are still being parsed, so that both threads work at the same time.
     if (this.#gatheringRows >= limits.chunkRowsMax) {
       this.#rowsOfTurn += this.#gatheringRows;
       this.#send(this.#rowsOfTurn < limits.turnRowsMax);
@@ -75,7 +75,7 @@ export class Admission {
     this.#gatheringRows += caller.write.drafts.length;
     if (this.#isTurnOpen) return;
     this.#isTurnOpen = true;
-    // There is always something left to send, since a chunk goes only when the next write is here.
+    // There is always something left to send, since a chunk is sent only when the next write arrives.
     setImmediate(() => {
       this.#isTurnOpen = false;
       this.#send(false);

@@ -6,7 +6,7 @@ export interface WaitingBounds {
   queueBytesMax: number;
 }
 
-/** Bounds the rows and bytes that wait for the store, shared between the teams: the backlog of one must not fail the writes of another. */
+/** Bounds the rows and bytes that wait for the store. Teams share it, so that one team's backlog does not make another's writes fail. */
 export class WaitingBudget {
   readonly #rows: FairShare;
   readonly #bytes: FairShare;

@@ -3,7 +3,7 @@ import type { NarrowTrace, PayloadName } from '../core/trace-fields.ts';
 import type { TraceStamp } from '../core/trace.ts';
 import type { TeamCounter } from './sequencer.ts';
 
-/** A stored trace without its texts. */
+/** A stored trace without its payloads. */
 export interface NumberedTrace extends NarrowTrace, TraceStamp {
   seq: number;
 }
@@ -12,15 +12,15 @@ export interface AuditedTrace extends NumberedTrace {
   damaged: readonly PayloadName[];
 }
 
-/** Everything that is stored of one team, as it was at one moment. */
+/** Everything stored for one team, as a consistent snapshot. */
 export interface TeamContents extends TeamCounter {
-  /** In the order of their sequence numbers. Every payload was decoded. */
+  /** In the order of their sequence numbers. Every payload is decoded. */
   traces: AsyncIterable<readonly AuditedTrace[]>;
   rollups: AsyncIterable<readonly Rollup[]>;
 }
 
 export interface Auditor {
   audit<T>(teamId: string, look: (contents: TeamContents) => Promise<T>): Promise<T>;
-  /** What is broken below the level of teams, such as a damaged file; empty if nothing is. */
+  /** Problems that do not belong to a team, such as a damaged file; empty if there are none. */
   checkStorage(): Promise<readonly string[]>;
 }

@@ -6,7 +6,7 @@ export type BatchResult =
   /** Nothing is stored. If the store itself failed, smaller batches would fail too. */
   | (FailedWrite & { isOfStore: boolean });
 
-/** Stores a batch; if one of its writes makes it fail, smaller batches, so that a bad write never fails another caller. */
+/** Stores a batch. If one of its writes makes it fail, tries smaller batches, so that a bad write never fails another caller's. */
 export function storeInHalves<W>(
   writes: readonly W[],
   attempt: (batch: readonly W[]) => BatchResult,

@@ -1,7 +1,7 @@
 import { limits } from '../limits.ts';
 import type { IdempotentRequest, Replay, WriteOutcome } from './trace-writer.ts';
 
-/** What is known of an earlier request with the same idempotency key. */
+/** An earlier request with the same idempotency key. */
 export interface EarlierRequest extends Replay {
   bodyHash: string;
 }
@@ -12,7 +12,7 @@ export function answerRepeated(
   earlier: EarlierRequest,
 ): WriteOutcome {
   if (earlier.bodyHash !== bodyHash) {
-    return { kind: 'failed', code: 'idempotency_key_reused', reason: 'another body' };
+    return { kind: 'failed', code: 'idempotency_key_reused', reason: 'different body' };
   }
   const { firstSeq, count, rejected } = earlier;
   return { kind: 'replayed', firstSeq, count, rejected };

@@ -3,7 +3,7 @@ import type { EarlierRequest } from './idempotency.ts';
 import type { HashedKey, NewKey, Team } from './teams-and-keys.ts';
 import type { StoredRequest } from './transfer.ts';
 
-/** Rows of the small tables as our own types. The columns have the same names in every store. */
+/** Converts rows of the small tables to our types. The columns have the same names in every store. */
 type Row = Readonly<Record<string, unknown>>;
 
 export function teamFromRow(row: Row): Team {

@@ -5,7 +5,7 @@ export interface Migration {
   sql: string;
 }
 
-/** The numbered .sql files of a folder, in order and without a gap. */
+/** The numbered .sql files of a folder, in order and without gaps. */
 export function readMigrations(folder: URL): Migration[] {
   return readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))

@@ -4,7 +4,7 @@ import { Failure } from '../errors.ts';
 import type { TeamCounter } from './sequencer.ts';
 import type { PageRequest } from './trace-reader.ts';
 
-/** The sequence numbers of a page, newest first: from `fromSeq` down to `toSeq`. An empty page ends before it begins. */
+/** The sequence numbers of a page, newest first: from `fromSeq` down to `toSeq`. On an empty page `toSeq` is larger than `fromSeq`. */
 export interface PageRange {
   total: number;
   fromSeq: number;

@@ -6,8 +6,8 @@ import type { Trace } from '../core/trace.ts';
 import { limits } from '../limits.ts';
 
 /**
- * Payloads are stored as bytes, so that any text comes back as sent, U+0000 included, on every store. Long ones are
- * compressed if that pays.
+ * Payloads are stored as bytes, so that every store returns any text exactly as sent, including U+0000. Long ones are
+ * compressed if that makes them smaller.
  */
 export interface StoredPayload {
   bytes: Uint8Array;
@@ -40,7 +40,7 @@ export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPay
 }
 
 /**
- * The payloads of a trace as text, or only their first characters. A damaged one is listed and does not affect the others. Consumes the
+ * The payloads of a trace as text, or only their first characters. Damaged ones are listed and do not affect the others. Consumes the
  * bytes.
  */
 export function unpackPayloads(
@@ -60,17 +60,17 @@ export function unpackPayloads(
   return damaged.length === 0 ? texts : { ...texts, damaged };
 }
 
-/** Which payloads of a trace cannot be read any more. Consumes the bytes. */
+/** The payloads of a trace that are damaged. Consumes the bytes. */
 export function damagedPayloads(packed: PackedPayloads): readonly PayloadName[] {
   return unpackPayloads(packed).damaged ?? [];
 }
 
-/** About how much memory they hold. */
+/** The approximate memory that they use. */
 export function packedBytes(packed: PackedPayloads): number {
   return payloadNames.reduce((bytes, name) => bytes + (packed[name]?.length ?? 0), 0);
 }
 
-/** With the checksum a changed byte is always noticed; without it most changes decompress into some other text. */
+/** The checksum detects any changed byte. Without it most changes would decompress to a different text. */
 const options = {
   params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
 };
@@ -164,12 +164,12 @@ function sizeOf(view: Buffer, at: number, bytes: number): number {
   return view.readUIntLE(at, bytes) + (bytes === 2 ? 256 : 0);
 }
 
-/** At most, of a UTF-16 code unit. */
+/** The most bytes that one UTF-16 code unit needs. */
 const utf8BytesPerChar = 3;
 
 function decompress(bytes: Uint8Array): Uint8Array | null {
   try {
-    // No payload is larger than that; damaged bytes may ask for any size.
+    // No valid payload is larger; damaged bytes could claim any size.
     const maxOutputLength = limits.queueBytesMax;
     return zstdDecompressSync(bytes, { chunkSize: likelyBytes(bytes), maxOutputLength });
   } catch {
@@ -177,14 +177,14 @@ function decompress(bytes: Uint8Array): Uint8Array | null {
   }
 }
 
-/** Room for the whole text in most cases, so that it is not put together from pieces. Untouched room costs nothing. */
+/** A buffer size that fits the whole text in most cases, so that it is decompressed in one chunk. Unused memory costs nothing. */
 function likelyBytes(packed: Uint8Array): number {
   return Math.min(8 * 1024 * 1024, Math.max(16 * 1024, packed.length * 4));
 }
 
 const releaseBytesMin = 256 * 1024;
 
-/** Frees large bytes now. The collector sees only a small object and would let hundreds of megabytes gather first. */
+/** Frees large buffers immediately. The garbage collector sees only a small object and would let hundreds of megabytes accumulate. */
 function release(bytes: Uint8Array): void {
   if (bytes.buffer instanceof ArrayBuffer) bytes.buffer.transfer(0);
 }

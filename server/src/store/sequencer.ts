@@ -3,7 +3,7 @@ import { uuidV7 } from '../core/uuid.ts';
 import type { TraceStamp } from '../core/trace.ts';
 import type { ClockJump } from './trace-writer.ts';
 
-/** Where a team's sequence and time are. A team without traces has a `lastSeq` before its `firstSeq`. */
+/** A team's last sequence number and time. For a team without traces `lastSeq` is less than `firstSeq`. */
 export interface TeamCounter {
   firstSeq: number;
   lastSeq: number;
@@ -16,11 +16,11 @@ export interface Assigned extends TraceStamp {
   seq: number;
 }
 
-/** Assigns sequence number, time and id to the traces of one team. Time never runs backwards, unless the clock has jumped. */
+/** Assigns sequence number, time and id to the traces of one team. Times never go backwards, unless the clock has jumped. */
 export class Sequencer {
   readonly teamId: string;
   readonly #counter: TeamCounter;
-  /** The last jump that was met. */
+  /** The last clock jump that was detected. */
   jump: ClockJump | null = null;
 
   constructor(teamId: string, counter: Readonly<TeamCounter>) {
@@ -40,7 +40,7 @@ export class Sequencer {
     return { seq: counter.lastSeq, id: uuidV7(createdAtUs), createdAtUs };
   }
 
-  /** Takes over what another store has assigned. */
+  /** Takes over a sequence number and time that another store has assigned. */
   adopt({ seq, createdAtUs }: Pick<Assigned, 'seq' | 'createdAtUs'>): void {
     const counter = this.#counter;
     if (counter.lastSeq < counter.firstSeq) counter.firstSeq = seq;

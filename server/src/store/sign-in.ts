@@ -16,7 +16,7 @@ export interface SignInDirectory {
   addSignInCode(code: NewSignInCode, nowUs: number): Promise<void>;
   /** The id of the code's API key, or null if the code is unknown, used or expired. The code stays valid. */
   findSignInCode(hash: string, nowUs: number): Promise<string | null>;
-  /** The same, but uses the code up: of several callers at once, only one gets the id. */
+  /** The same, but uses up the code: if several callers try at once, only one gets the id. */
   takeSignInCode(hash: string, nowUs: number): Promise<string | null>;
 }
 
@@ -29,7 +29,7 @@ export function makeSessionSecret(): Uint8Array {
   return randomBytes(secretBytes);
 }
 
-/** A fresh one-time code: the text, to be shown once, and the part of it that may be stored. */
+/** Creates a one-time code: the text, to be shown once, and the record to store. */
 export function makeSignInCode(
   keyId: string,
   nowUs: number,

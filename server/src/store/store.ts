@@ -7,8 +7,8 @@ import type { ClockJump, TraceWriter } from './trace-writer.ts';
 import type { Transfer } from './transfer.ts';
 
 /**
- * What a driver implements. Routes, authentication and tools ask for the part that they use. `test/contract/` says in tests what each
- * promise means.
+ * The interface of a driver. Routes, authentication and tools depend only on the part that they use. The tests in `test/contract/`
+ * define what each method guarantees.
  */
 export interface Store
   extends
@@ -31,15 +31,15 @@ export interface Probe {
 
 export interface StoreOptions extends StoreEvents {
   clock: ClockSource;
-  /** A server holds an embedded store alone. A tool works beside it. */
+  /** Only one server can use an embedded store. Tools can use it at the same time. */
   role: 'server' | 'tool';
-  /** For commands that only look: a mistyped name must not read as an empty store. */
+  /** For commands that only read: a mistyped name must not look like an empty store. */
   mustExist?: boolean;
 }
 
-/** What operators should know of. */
+/** Events that operators should know about. */
 export interface StoreEvents {
   onClockJump?: (jump: ClockJump) => void;
-  /** Nothing can be written until a restart, for this reason. Called once. */
+  /** Writes have failed for good until a restart, for this reason. Called once. */
   onBroken?: (reason: string) => void;
 }

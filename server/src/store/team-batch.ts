@@ -8,10 +8,10 @@ import type { Assigned, TeamCounter } from './sequencer.ts';
 import type { TraceWrite } from './trace-writer.ts';
 import type { PackedTrace } from './transfer.ts';
 
-/** Receives each trace as it is to be stored. */
+/** Called with each trace in the form in which it is stored. */
 export type AddRow = (assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads) => void;
 
-/** What one transaction adds to one team: rows go to the driver at once, sums and the counter are kept until the end. */
+/** What one transaction adds to one team. Rows are passed to the driver immediately; sums and the counter are written at the end. */
 export class TeamBatch {
   readonly #sequencer: Sequencer;
   readonly #addRow: AddRow;
@@ -49,7 +49,7 @@ export class TeamBatch {
     }
   }
 
-  /** Nearly always one list, since a batch is smaller than what can be summed at once. */
+  /** Almost always one list, since a batch is usually smaller than `rollupBatchRowsMax`. */
   deltas(): RollupDelta[][] {
     return this.#sums.map((sums) => sums.deltas());
   }

@@ -12,7 +12,7 @@ export interface TeamSummary extends Team {
   liveKeys: number;
 }
 
-/** What is stored of a new API key. The key itself never is. */
+/** The record of a new API key. The key itself is never stored. */
 export interface NewKey {
   id: string;
   hash: string;
@@ -46,9 +46,9 @@ export interface TeamDirectory {
 
 export interface KeyDirectory {
   createKey(teamId: string, key: NewKey): Promise<void>;
-  /** Adds the new key and lets the old one expire at `oldExpiresAtUs`, both or neither. False if the old one is gone or replaced. */
+  /** Adds the new key and makes the old one expire at `oldExpiresAtUs`, both or neither. False if the old one was revoked or replaced. */
   rotateKey(oldKeyId: string, key: NewKey, oldExpiresAtUs: number): Promise<boolean>;
-  /** False if there is no such key, or it was revoked before. */
+  /** False if the key does not exist or was already revoked. */
   revokeKey(keyId: string, nowUs: number): Promise<boolean>;
   findKey(keyId: string): Promise<HashedKey | null>;
   findKeyByHash(hash: string): Promise<KeyRecord | null>;
@@ -57,7 +57,7 @@ export interface KeyDirectory {
   noteKeyUse(keyId: string, atUs: number): void;
 }
 
-/** What a caller chooses about a new key. */
+/** The options of a new key. */
 export interface KeyWishes {
   name: string | null;
   scope: Scope;
@@ -65,7 +65,7 @@ export interface KeyWishes {
   expiresAtUs: number | null;
 }
 
-/** A fresh key: the text, to be shown once, and what of it may be stored. */
+/** Creates a key: the text, to be shown once, and the record to store. */
 export function makeKey({ name, scope, nowUs, expiresAtUs }: KeyWishes): {
   key: string;
   record: NewKey;

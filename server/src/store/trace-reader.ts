@@ -7,7 +7,7 @@ export interface PageRequest {
   page: number;
   limit: number;
   omit: ReadonlySet<PayloadName>;
-  /** Payloads are cut to their first characters. */
+  /** If set, payloads are shortened to this many characters. */
   previewChars?: number | null;
 }
 
@@ -15,7 +15,7 @@ export interface TracePage {
   total: number;
   /** The page's traces, newest first: all of them, or as many as fit into one chunk. */
   first: readonly Trace[];
-  /** The others in chunks of bounded size, since a page may hold half a gigabyte; null if `first` is the whole page. */
+  /** The others in chunks of bounded size, since a page may have half a gigabyte; null if `first` is the whole page. */
   rest: AsyncIterable<readonly Trace[]> | null;
 }
 
@@ -24,12 +24,12 @@ export type GroupDimension = Exclude<keyof typeof labelOf, 'user'>;
 
 export interface GroupList {
   first: readonly GroupMeasures[];
-  /** The others in chunks, all as they were at one moment; null if `first` is the whole list. It must be closed. */
+  /** The others in chunks, from the same snapshot; null if `first` is the whole list. It must be closed. */
   rest: (AsyncIterable<readonly GroupMeasures[]> & { close(): void }) | null;
 }
 
 export interface TraceReader {
-  /** A read that waits does not begin once `isWanted` returns false. */
+  /** A waiting read is not started if `isWanted` returns false. */
   page(teamId: string, request: PageRequest, isWanted?: () => boolean): Promise<TracePage>;
   trace(teamId: string, id: string, isWanted?: () => boolean): Promise<Trace | null>;
   /** Consecutive traces, in the order of their sequence numbers. */

@@ -6,7 +6,7 @@ import type { AuditedTrace, NumberedTrace } from './audit.ts';
 import { damagedPayloads, payloadsOfRow, unpackPayloads } from './payload.ts';
 import type { PackedTrace } from './transfer.ts';
 
-/** How traces become rows and rows become traces, derived from `core/trace-fields.ts` for every store. */
+/** Converts traces to rows and back, derived from `core/trace-fields.ts` for every store. */
 type Row = Readonly<Record<string, unknown>>;
 
 /** The columns of the narrow fields, in the order of `narrowValues`. */
@@ -37,7 +37,7 @@ function narrowOf(row: Row): NarrowTrace {
   return trace as NarrowTrace;
 }
 
-/** PostgreSQL returns ids and large integers as text, SQLite as bytes and numbers. Both stay far below 2^53. */
+/** PostgreSQL returns ids and large integers as text, SQLite as bytes and numbers. The integers stay far below 2^53. */
 function stampOf(row: Row) {
   const id = row['id'] as string | Uint8Array;
   return {

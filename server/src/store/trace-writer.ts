@@ -8,7 +8,7 @@ export interface TraceWrite {
   drafts: readonly TraceDraft[];
   /** Set if the request may be stored only once. */
   request?: IdempotentRequest;
-  /** Times to use instead of the clock, one per draft, ascending: for demo data. No route sets them. */
+  /** Times to use instead of the clock, one per draft, ascending. Only for demo data; no route sets them. */
   timesUs?: readonly number[];
 }
 
@@ -20,7 +20,7 @@ export interface IdempotentRequest {
   rejected: string | null;
 }
 
-/** The traces of an earlier request, and what else its reply said. */
+/** The traces of an earlier request, and the rejected items of its reply. */
 export interface Replay {
   firstSeq: number;
   count: number;
@@ -39,7 +39,7 @@ export type WriteOutcome =
   | ({ kind: 'replayed' } & Replay)
   | FailedWrite;
 
-/** A team's last trace was far ahead of the clock, so its time had to step back. */
+/** A team's last trace was far ahead of the clock, so the next time was earlier than the last. */
 export interface ClockJump {
   teamId: string;
   aheadUs: number;
@@ -47,10 +47,10 @@ export interface ClockJump {
 
 export interface TraceWriter {
   /**
-   * Stores each write in whole or not at all, and returns one outcome for each, in order. When it resolves, everything stored is on
-   * disk, readable and counted. Of two writes of the same idempotent request only the first is stored, also within one call and
-   * across restarts; the other outcome says which traces the first one stored. Writes may share a transaction; one that fails never
-   * takes another with it. If `moreFollow` is true, the store may delay the commit until the next call. A store that knows one
+   * Stores each write completely or not at all, and returns one outcome per write, in order. When it resolves, everything stored is on
+   * disk, readable and counted. If an idempotent request is written twice, only the first write is stored, even within one call or
+   * across restarts; the other outcome says which traces the first one stored. Writes may share a transaction, but a failed write
+   * never makes another one fail. If `moreFollow` is true, the store may delay the commit until the next call. A store that knows one
    * outcome before the others may pass it to `tell` early.
    */
   append(

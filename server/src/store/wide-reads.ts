@@ -4,17 +4,17 @@ import { Failure } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { GroupList } from './trace-reader.ts';
 
-/** A list of names that is too long to be in memory at once, as a driver reads it. */
+/** A driver's read of a list of names that is too long to be in memory at once. */
 export interface WideRead {
-  /** The next ones in order; empty at the end. */
+  /** The next groups in order; empty at the end. */
   next(): Promise<readonly GroupMeasures[]>;
-  /** Frees what the read holds. */
+  /** Releases the resources of the read. */
   close(): void;
 }
 
 /**
- * Bounds the wide reads that are open at once, shared fairly between teams, and the time each may take: a peer that reads its
- * reply slowly keeps what the read holds in the store.
+ * Bounds the number of open wide reads, shared fairly between teams, and the time that each may take: a read uses resources of the
+ * store until the peer has read its reply.
  */
 export class WideReads {
   readonly #share: FairShare;
@@ -39,7 +39,7 @@ export class WideReads {
     try {
       const opened = await start();
       read = opened;
-      // It took so long to open that its time is over.
+      // The time limit passed while it was being opened.
       if (isClosed) {
         opened.close();
         throw tookTooLong();

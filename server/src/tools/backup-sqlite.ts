@@ -15,7 +15,7 @@ export interface BackupReport {
   file: string;
   bytes: number;
   traces: number;
-  /** Traces whose payloads cannot be read, in the copy as in the database; empty if there are none. */
+  /** Traces with damaged payloads, in the database and therefore in the backup; empty if there are none. */
   damaged: readonly string[];
 }
 
@@ -24,12 +24,12 @@ export interface BackupProgress {
   onChecked(traces: number, total: number): void;
 }
 
-/** More pages than a file can have: in small steps a copy begins anew with every commit and never ends beside a writer. */
+/** More pages than a file can have, so that one step copies everything: with smaller steps every commit would restart the copy. */
 const allPages = 2 ** 31 - 1;
 
 /**
- * Copies the file as it is at one moment, beside a server that goes on writing. The copy is checked and on disk before it has its
- * name, so a file of that name is a whole backup. A damaged trace is in it as it is in the database, and is reported.
+ * Copies a consistent snapshot of the file while a server may be writing. The copy is checked and synced before it is renamed, so a
+ * file with the final name is always a complete backup. Damaged traces are copied as they are, and reported.
  */
 export async function backupSqlite(
   from: string,
@@ -37,11 +37,12 @@ export async function backupSqlite(
   progress: BackupProgress,
 ): Promise<BackupReport> {
   const file = resolve(to);
-  if (!existsSync(from)) throw new OperatorError(`There is no database ${from}.`);
+  if (!existsSync(from)) throw new OperatorError(`The database ${from} does not exist.`);
   const path = realDatabasePath(from);
   refuseSecondName(path);
-  if (existsSync(file)) throw new OperatorError(`${file} is there already. Choose another name.`);
-  if (!existsSync(dirname(file))) throw new OperatorError(`There is no folder ${dirname(file)}.`);
+  if (existsSync(file)) throw new OperatorError(`${file} already exists. Choose another name.`);
+  if (!existsSync(dirname(file)))
+    throw new OperatorError(`The folder ${dirname(file)} does not exist.`);
   const part = `${file}.part`;
   try {
     refuseForeignFile(path);
@@ -76,7 +77,7 @@ async function copyPages(path: string, part: string, { onCopied }: BackupProgres
   }
 }
 
-/** No other process knows the file yet, so it is opened without the files that go with a shared one. */
+/** No other process uses the file yet, so it is opened without log and shared-memory files. */
 function check(part: string, progress: BackupProgress): Pick<BackupReport, 'traces' | 'damaged'> {
   const url = pathToFileURL(part);
   url.searchParams.set('immutable', '1');
@@ -110,12 +111,12 @@ function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): stri
 }
 
 /**
- * The session secret is enough to forge a session of any API key, and backups are kept in many places. So the copy does not keep it:
- * its bytes are overwritten.
+ * Anyone with the session secret could forge a session of any API key, and backups are kept in many places. So the secret is removed
+ * from the copy and its bytes are overwritten.
  */
 function removeSessions(part: string): void {
   using db = new DatabaseSync(part);
-  // Without a log file beside it, so that what is deleted is gone from the file that gets the name.
+  // Without a log file, so that deleted data is really removed from the backup file.
   db.exec('pragma journal_mode = delete');
   db.exec('pragma secure_delete = on');
   const isThere = db.prepare("select 1 from sqlite_schema where type = 'table' and name = ?");

@@ -5,7 +5,7 @@ import type { KeyDirectory, TeamDirectory, TeamSummary } from '../store/teams-an
 import type { TraceReader } from '../store/trace-reader.ts';
 import type { PackedTrace, StoredRequest, Transfer } from '../store/transfer.ts';
 
-/** What a copy needs of a store. */
+/** The parts of a store that a copy needs. */
 export type Copyable = Transfer &
   Pick<TeamDirectory, 'teams'> &
   Pick<KeyDirectory, 'keys'> &
@@ -13,37 +13,37 @@ export type Copyable = Transfer &
 
 export interface CopyOptions {
   clock: () => number;
-  /** Copies a source that is being written, until its servers have stopped. */
+  /** Whether to keep copying while the source is being written to, until its servers have stopped. */
   follow: boolean;
-  /** Called with how many of the source's traces the target has. */
+  /** Called with the number of the source's traces that are in the target. */
   onProgress(done: number, total: number): void;
-  /** Called once, when only what is written meanwhile is missing. */
+  /** Called once, when only traces that were written during the copy are missing. */
   onCaughtUp(writers: string): void;
 }
 
 export interface CopyReport {
   teams: readonly TeamSummary[];
   keys: number;
-  /** Traces that were copied now; those of an earlier, interrupted copy are not among them. */
+  /** Traces copied by this run, without those of an earlier, interrupted copy. */
   copied: number;
 }
 
-/** Copies everything from one store to another, with ids, times and sequence kept. Run again, it goes on where it ended. */
+/** Copies everything from one store to another and keeps ids, times and sequence numbers. A second run continues where the first stopped. */
 export async function copyStore(
   from: Copyable,
   to: Copyable,
   { clock, follow, onProgress, onCaughtUp }: CopyOptions,
 ): Promise<CopyReport> {
-  /** How many traces of each team are in the target. */
+  /** The number of each team's traces in the target. */
   const done = new Map<string, number>();
   let copied = 0;
 
-  /** Brings the target to where the source is now. */
+  /** Copies everything that the source has now. */
   async function catchUp(): Promise<readonly TeamSummary[]> {
     const teams = await from.teams(clock());
     const total = teams.reduce((sum, { traces }) => sum + traces, 0);
     let before = 0;
-    // All of them first: a name that is taken should not show after hours.
+    // Add all teams first, so that a name conflict is found immediately and not after hours.
     for (const team of teams) if (!done.has(team.id)) await to.takeTeam(team);
     for (const team of teams) {
       if (done.get(team.id) !== team.traces) {
@@ -66,11 +66,11 @@ export async function copyStore(
     await delay(limits.movePauseMs);
     writers = await from.claim();
   }
-  // Nobody has written since the claim, so now it is all.
+  // No server has written since the claim, so this pass copies everything that is left.
   const teams = await catchUp();
   for (const { id } of teams) await copyRequests(from, to, id, clock());
   await refuseLateComers(from, teams, clock());
-  // The keys come last: until everything is there, nobody can sign in to a team's copy.
+  // Keys are copied last, so that they do not work in the target until it is complete.
   const isCopied = new Set(teams.map(({ id }) => id));
   const keys = (await from.keys(null)).filter(({ teamId }) => isCopied.has(teamId));
   await to.takeKeys(keys);
@@ -83,7 +83,7 @@ async function copyTeam(
   team: TeamSummary,
   onProgress: (count: number) => void,
 ): Promise<number> {
-  // What comes meanwhile is for the next pass: a busy team must not keep the others waiting.
+  // Traces that arrive during this pass are copied in the next one, so that a busy team does not delay the others.
   const { firstSeq, lastSeq } = await from.counter(team.id);
   const start = await nextSeq(from, to, team);
   let seq = start;
@@ -92,7 +92,7 @@ async function copyTeam(
     const traces = await reading;
     if (traces.length === 0) throw isMissing(team, seq);
     seq += traces.length;
-    // The next ones are read while these are written.
+    // Read the next traces while these are written.
     if (seq <= lastSeq) reading = readFrom(from, team, seq);
     const taken = await to.takeTraces(team.id, traces);
     if (taken.kind === 'not-next') throw isForeign(team);
@@ -114,7 +114,7 @@ async function copyRequests(
   }
 }
 
-/** Where an earlier copy ended, or the beginning. */
+/** The sequence number at which to continue an earlier copy, or the first one. */
 async function nextSeq(from: Copyable, to: Copyable, team: TeamSummary): Promise<number> {
   const [source, target] = [await from.counter(team.id), await to.counter(team.id)];
   if (target.lastSeq < target.firstSeq) return source.firstSeq;
@@ -133,12 +133,12 @@ function readFrom(from: Copyable, team: TeamSummary, seq: number) {
     if (gap === -1) return traces;
     throw isMissing(team, seq + gap);
   });
-  // It is waited for later; until then a failure of it is nobody's.
+  // It is awaited later; until then a rejection must not count as unhandled.
   reading.catch(() => {});
   return reading;
 }
 
-/** The claim on a database that others can reach keeps nobody away, and a command may always add a team. */
+/** Fails if the source has changed: a claim on PostgreSQL does not stop new servers, and a command can add a team at any time. */
 export async function refuseLateComers(
   from: Copyable,
   copied: readonly TeamSummary[],
@@ -148,30 +148,30 @@ export async function refuseLateComers(
   const teams = await from.teams(nowUs);
   const isOther = teams.some(({ id, traces }) => counts.get(id) !== traces);
   const writers = await from.claim();
-  if (isOther || writers !== null) throw isBeingWritten(writers ?? 'somebody');
+  if (isOther || writers !== null) throw isBeingWritten(writers ?? 'another process');
 }
 
 function isInUse(users: string): OperatorError {
   return new OperatorError(
-    `The target is in use, by ${users}. Stop them: they can start when the copy has ended.`,
+    `The target is in use by ${users}. Stop them and start them again after the copy.`,
   );
 }
 
 function isMissing({ name }: TeamSummary, seq: number): OperatorError {
   return new OperatorError(
-    `The source misses trace ${seq} of the team "${name}". tracetally verify tells more.`,
+    `Trace ${seq} of the team "${name}" is missing in the source. Run tracetally verify for details.`,
   );
 }
 
 function isBeingWritten(writers: string): OperatorError {
   return new OperatorError(
-    `The source is being written, by ${writers}. Stop the writers and copy again: it goes on where it ended. ` +
-      'Or use --follow, and stop them when it has caught up.',
+    `The source is being written to by ${writers}. Stop the writers and run the copy again: it continues where it stopped. ` +
+      'Or use --follow, and stop them when the copy has caught up.',
   );
 }
 
 function isForeign({ name }: TeamSummary): OperatorError {
   return new OperatorError(
-    `The team "${name}" has traces in the target that are not the source's. Copy into a store where nobody else writes.`,
+    `The team "${name}" has traces in the target that are not in the source. Copy into a store that nothing else writes to.`,
   );
 }

@@ -9,7 +9,7 @@ import type { Address } from '../store/postgres/address.ts';
 import { stateOf } from '../store/postgres/postgres-failures.ts';
 import { tablesByTeam, tablesOnEveryNode, teamColumn } from '../store/postgres/tables.ts';
 
-/** What became of a table, or what it was already. */
+/** How a table is distributed, and whether this run changed it. */
 export interface TableReport {
   table: string;
   kind: 'on every node' | 'by team';
@@ -22,12 +22,12 @@ export interface DistributeReport {
   tables: TableReport[];
 }
 
-/** It moves all that a table holds. */
+/** It moves all rows of a table. */
 const unhurriedMs = limits.postgresUnhurriedMsMax;
 
 /**
- * Spreads the tables over the nodes of a Citus cluster, with what they hold, all in one transaction. Safe to run again: what is as it
- * should be is left alone.
+ * Distributes the tables and their rows over the nodes of a Citus cluster, in one transaction. Safe to run again: tables that are
+ * already distributed are not changed.
  */
 export async function distributePostgres(
   url: string,
@@ -62,13 +62,13 @@ async function distribute(
   onTable: (table: string) => void,
 ): Promise<TableReport[]> {
   await run(client, `set local lock_timeout = ${limits.postgresLockMsMax}`);
-  // Servers that migrate, and other calls of this command, wait.
+  // Migrating servers and other runs of this command wait for this lock.
   await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock]);
   const [first, ...others] = tablesByTeam;
   const before = await readLayouts(client);
   const missing = [...tablesOnEveryNode, ...tablesByTeam].filter((table) => !before.has(table));
   if (missing.length > 0) {
-    // All at once and before all else, so that nobody is caught halfway.
+    // All tables at once and first, so that no transaction of a server is interrupted halfway.
     await run(client, `lock table ${missing.join(', ')} in access exclusive mode`);
   }
   const reports: TableReport[] = [];
@@ -89,7 +89,7 @@ async function distribute(
     }
     reports.push({ table, kind: 'by team', isNew });
   }
-  // What was moved is still on the coordinator's disk, prompts and all.
+  // The moved rows, including prompts, are still on the coordinator's disk.
   for (const table of missing) await run(client, dropLeftovers, [table], unhurriedMs);
   refuseWrongLayout(await readLayouts(client));
   return reports;
@@ -104,20 +104,20 @@ async function refuseWithoutCitus(client: pg.Client, where: string): Promise<voi
   const known = await run(client, "select 1 from pg_available_extensions where name = 'citus'");
   throw new OperatorError(
     known.rowCount === 0
-      ? `${where} is not a Citus cluster: its PostgreSQL has no extension "citus".`
-      : `${where} has no extension "citus" yet. As a superuser, on every node: create extension citus.`,
+      ? `${where} is not a Citus cluster: its PostgreSQL does not have the "citus" extension.`
+      : `${where} does not have the "citus" extension enabled. Run "create extension citus" as a superuser on every node.`,
   );
 }
 
-/** What a node acknowledges must be on its disk too. */
+/** Every node must sync acknowledged data to disk. */
 async function refuseUnsafeNodes(client: pg.Client): Promise<void> {
   const { rows } = await run(client, readFsync);
   for (const { nodeid, success, result } of rows) {
     const node = `Node ${String(nodeid)} of the cluster`;
-    if (success !== true) throw new OperatorError(`${node} does not answer: ${String(result)}.`);
+    if (success !== true) throw new OperatorError(`${node} is not responding: ${String(result)}.`);
     if (result === 'off') {
       throw new OperatorError(
-        `${node} runs with fsync = off: a crash could lose what it has acknowledged. Set fsync = on.`,
+        `${node} runs with fsync = off, so a crash could lose acknowledged traces. Set fsync = on.`,
       );
     }
   }
@@ -131,14 +131,14 @@ interface Layout {
   colocation: string;
 }
 
-// A local table that a foreign key ties to a reference table is known too, as 'n' and 's': it is still to be made right.
+// Citus also lists local tables with a foreign key to a reference table, as 'n' and 's'. They are not distributed yet, so skip them.
 const readLayout = `
   select logicalrelid::regclass::text as table, partmethod = 'h' as is_distributed, colocationid::text as colocation,
     case when partkey is not null then column_to_column_name(logicalrelid, partkey) end as column
   from pg_dist_partition
   where logicalrelid = any($1::regclass[]) and (partmethod = 'h' or repmodel = 't')`;
 
-/** The tables that are distributed in one way or another. Refuses one that is so in another way than ours. */
+/** The tables that are already distributed. Fails if one is distributed in an unexpected way. */
 async function readLayouts(client: pg.Client): Promise<Map<string, Layout>> {
   const { rows } = await run(client, readLayout, [[...tablesOnEveryNode, ...tablesByTeam]]);
   const layouts = new Map(
@@ -169,7 +169,7 @@ function refuseForeignLayout(layouts: ReadonlyMap<string, Layout>): void {
   if (groups.size > 1) throw isWrong(tablesByTeam.join(', '), 'co-located');
 }
 
-/** Whatever made it so, at the end it must be right. */
+/** Fails unless all tables are distributed. */
 function refuseWrongLayout(layouts: ReadonlyMap<string, Layout>): void {
   for (const table of [...tablesOnEveryNode, ...tablesByTeam]) {
     if (!layouts.has(table)) throw isWrong(table, 'distributed');
@@ -178,7 +178,7 @@ function refuseWrongLayout(layouts: ReadonlyMap<string, Layout>): void {
 
 function isWrong(table: string, expected: string): OperatorError {
   return new OperatorError(
-    `${table} should be ${expected}, and Citus says otherwise. Nothing was moved.`,
+    `Unexpected table layout: ${table} should be ${expected}. Nothing was moved.`,
   );
 }
 
@@ -197,7 +197,7 @@ function explain(error: unknown, address: Address): unknown {
   if (error instanceof OperatorError) return error;
   if (stateOf(error) === lockNotAvailable) {
     return new OperatorError(
-      `The tables at ${address.name} are in use. Stop the servers, then distribute again. Nothing was moved.`,
+      `The tables at ${address.name} are in use. Stop the servers, then run the command again. Nothing was moved.`,
     );
   }
   return explainOpening(error, address);

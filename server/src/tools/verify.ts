@@ -6,11 +6,11 @@ import type { AuditedTrace, Auditor, TeamContents } from '../store/audit.ts';
 
 export interface TeamReport {
   traces: number;
-  /** What does not add up, as sentences; empty if everything does. */
+  /** Differences as sentences; empty if there are none. */
   differences: string[];
 }
 
-/** Recounts everything from the team's raw traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
+/** Recomputes everything from the team's traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
 export async function verifyTeam(
   store: Auditor,
   teamId: string,
@@ -28,7 +28,7 @@ export async function verifyTeam(
 
 interface Recount {
   traces: number;
-  /** By the name of the rollup. */
+  /** By rollup name. */
   measures: Map<string, Measures>;
   differences: string[];
 }
@@ -50,7 +50,7 @@ async function recountTraces(
         differences.push(`sequence: expected trace ${expectedSeq}, found ${trace.seq}`);
       }
       if (uuidMs(trace.id) !== Math.floor(trace.createdAtUs / 1000)) {
-        differences.push(`trace ${trace.seq}: its id ${trace.id} is of another time`);
+        differences.push(`trace ${trace.seq}: the time in its id ${trace.id} does not match`);
       }
       damages.add(trace);
       expectedSeq = trace.seq + 1;
@@ -63,16 +63,18 @@ async function recountTraces(
   }
   if (expectedSeq - 1 !== contents.lastSeq) {
     differences.push(
-      `counter: last sequence is ${contents.lastSeq}, the last trace is ${expectedSeq - 1}`,
+      `counter: last sequence number is ${contents.lastSeq}, but the last trace has ${expectedSeq - 1}`,
     );
   }
   if (traces > 0 && lastUs !== contents.lastUs) {
-    differences.push(`counter: last time is ${contents.lastUs}, the last trace is of ${lastUs}`);
+    differences.push(
+      `counter: last time is ${contents.lastUs}, the time of the last trace is ${lastUs}`,
+    );
   }
   return { traces, measures, differences: [...differences, ...damages.sentences()] };
 }
 
-/** Damaged traces: the first ones by name, the others as a number. */
+/** Collects damaged traces: lists the first ones and counts the others. */
 export interface DamageList {
   add(trace: Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>): void;
   sentences(): readonly string[];
@@ -112,11 +114,13 @@ async function compareRollups(
       const name = rollupName(stored);
       const recounted = unseen.get(name);
       unseen.delete(name);
-      if (!recounted) differences.push(`rollup ${name}: there are no traces for it`);
+      if (!recounted) differences.push(`rollup ${name}: it has no traces`);
       for (const measure of measureNames) {
         const [found, right] = [stored.measures[measure], recounted?.[measure] ?? 0n];
         if (found !== right) {
-          differences.push(`rollup ${name}: ${measure} is ${found}, the traces say ${right}`);
+          differences.push(
+            `rollup ${name}: ${measure} is ${found}, but the traces add up to ${right}`,
+          );
         }
       }
     }

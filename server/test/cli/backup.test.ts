@@ -276,11 +276,11 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     const tool = await largeStore(t, 1);
     const file = join(dirname(tool.path), 'copy.db');
     writeFileSync(file, 'precious');
-    assertRefused(await tool.run('backup', file), 1, /copy\.db is there already\. Choose another/);
+    assertRefused(await tool.run('backup', file), 1, /copy\.db already exists\. Choose another/);
     assert.equal(readFileSync(file, 'utf8'), 'precious');
     const before = hashOfFile(tool.path);
     for (const taken of [tool.path, dirname(tool.path), '']) {
-      assertRefused(await tool.run('backup', taken), 1, /is there already/);
+      assertRefused(await tool.run('backup', taken), 1, /already exists/);
     }
     assert.equal(hashOfFile(tool.path), before);
     assert.deepEqual(
@@ -295,7 +295,7 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     assertRefused(
       await tool.run('backup', join(folder, 'x.db')),
       1,
-      /^There is no folder \/.*such/,
+      /^The folder \/.*such.* does not exist/,
     );
     assert.ok(!existsSync(dirname(folder)));
   });
@@ -306,13 +306,13 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     assertRefused(
       await tool.run('backup', file),
       1,
-      /^There is no database \/.*tracetally\.db\.\n/,
+      /^The database \/.*tracetally\.db does not exist\.\n/,
     );
     assert.deepEqual(readdirSync(dirname(tool.path)), []);
     const theirs = new DatabaseSync(tool.path);
     theirs.exec('create table theirs (x)');
     theirs.close();
-    assertRefused(await tool.run('backup', file), 1, /not one of TraceTally/);
+    assertRefused(await tool.run('backup', file), 1, /not a TraceTally database/);
     writeFileSync(tool.path, 'no database at all, just some words that somebody wrote');
     assertRefused(await tool.run('backup', file), 1, /not a database/);
     assert.ok(!existsSync(file) && !existsSync(`${file}.part`));

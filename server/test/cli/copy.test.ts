@@ -206,11 +206,11 @@ describe(
         assertRefused(
           await runCli(copyArgs(from, target)),
           1,
-          /^There is no database \/.*\.db\.\n$/,
+          /^The database \/.*\.db does not exist\.\n$/,
         );
       }
       const empty = await postgres.createDatabase();
-      assertRefused(await runCli(copyArgs(empty, target)), 1, /holds no TraceTally store\.\n$/);
+      assertRefused(await runCli(copyArgs(empty, target)), 1, /has no TraceTally tables\.\n$/);
       for (const made of [path, join(dirname(path), 'folder'), target.replace('sqlite:', '')])
         assert.ok(!existsSync(made), made);
       const tables = "select 1 from pg_class where relnamespace = 'public'::regnamespace";
@@ -234,7 +234,7 @@ describe(
         await copyAll(source, target);
         await addTraces(target, 2);
         const contents = await contentsOf(target);
-        const words = /^The team "team" has traces in the target that are not the source's\./;
+        const words = /^The team "team" has traces in the target that are not in the source\./;
         await assertNoCopy(source, target, words);
         // Also when the source has as many.
         await addTraces(source, 2);
@@ -255,7 +255,7 @@ describe(
         await assertNoCopy(
           source,
           target,
-          new RegExp(`misses trace ${missing} of the team "team"`),
+          new RegExp(`Trace ${missing} of the team "team" is missing in the source`),
         );
       });
     }
@@ -274,7 +274,7 @@ describe(
         await assertNoCopy(
           source,
           target,
-          new RegExp(`^The source is being written, by ${words}\\. Stop .* use --follow`),
+          new RegExp(`^The source is being written to by ${words}\\. Stop .* use --follow`),
         );
         await withStoreAt(target, async (store) => assert.deepEqual(await store.teams(0), []));
         assert.equal((await postTrace(server.url, key)).status, 201, 'the server works on');

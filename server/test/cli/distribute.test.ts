@@ -109,7 +109,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     assertRefused(
       result,
       1,
-      /^PostgreSQL at .* is not a Citus cluster: .* no extension "citus"\.\n$/,
+      /^PostgreSQL at .* is not a Citus cluster: .* does not have the "citus" extension\.\n$/,
     );
     const tables = "select 1 from pg_class where relnamespace = 'public'::regnamespace";
     assert.deepEqual(await postgres.sql(url, tables), []);
@@ -226,7 +226,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     await postgres.sql(url, "update citus.nodes set fsync = 'off' where nodeid = 2");
     await assertUnchanged(url, /^Node 2 of the cluster runs with fsync = off/);
     await postgres.sql(url, 'update citus.nodes set success = false where nodeid = 2');
-    await assertUnchanged(url, /^Node 2 of the cluster does not answer: connection refused\.$/);
+    await assertUnchanged(url, /^Node 2 of the cluster is not responding: connection refused\.$/);
     assert.deepEqual(await callsAt(url), []);
   });
 });

@@ -74,7 +74,7 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
   ],
   'the last trace deleted': [
     `delete from traces where ${last}`,
-    /^team alpha: counter: last sequence is 60, the last trace is 59$/m,
+    /^team alpha: counter: last sequence number is 60, but the last trace has 59$/m,
   ],
   'a trace under a later number': [
     `update traces set key = key + 1 where ${last}`,
@@ -82,15 +82,15 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
   ],
   'a trace that is there twice': [
     copyOfLast,
-    /^team alpha: counter: last sequence is 60, the last trace is 61$/m,
+    /^team alpha: counter: last sequence number is 60, but the last trace has 61$/m,
   ],
   'a counter that is one ahead': [
     'update team_counters set last_seq = last_seq + 1 where team_no = 1',
-    /^team alpha: counter: last sequence is 61, the last trace is 60$/m,
+    /^team alpha: counter: last sequence number is 61, but the last trace has 60$/m,
   ],
   'a counter that is one behind': [
     'update team_counters set last_seq = last_seq - 1 where team_no = 1',
-    /^team alpha: counter: last sequence is 59, the last trace is 60$/m,
+    /^team alpha: counter: last sequence number is 59, but the last trace has 60$/m,
   ],
   'a counter that begins late': [
     'update team_counters set first_seq = 2 where team_no = 1',
@@ -98,33 +98,48 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
   ],
   'a counter with another last time': [
     'update team_counters set last_created_at_us = last_created_at_us + 1 where team_no = 1',
-    /^team alpha: counter: last time is \d+, the last trace is of \d+$/m,
+    /^team alpha: counter: last time is \d+, the time of the last trace is \d+$/m,
   ],
   'a counter that is gone': [
     'delete from team_counters where team_no = 1',
-    /^team alpha: counter: last sequence is 0, the last trace is 60$/m,
+    /^team alpha: counter: last sequence number is 0, but the last trace has 60$/m,
   ],
-  'one call too many': [addOne('calls'), /rollup 0\/-1\/: calls is 61, the traces say 60$/m],
-  'one error too many': [addOne('errors'), /rollup 0\/-1\/: errors is \d+, the traces/m],
-  'one ms of latency too many': [addOne('latency_sum'), /0\/-1\/: latency_sum is \d+, the traces/m],
-  'one latency too many': [addOne('latency_count'), /: latency_count is 61, the traces say 60$/m],
-  'one prompt token too many': [addOne('prompt_tokens'), /: prompt_tokens is \d+, the traces/m],
-  'one output token too many': [addOne('completion_tokens'), /: completion_tokens is \d+, the/m],
-  'one micro-dollar too many': [addOne('cost_micros'), /: cost_micros is \d+, the traces say/m],
-  'one pico-dollar too many': [addOne('cost_picos'), /: cost_picos is \d+, the traces say/m],
+  'one call too many': [
+    addOne('calls'),
+    /rollup 0\/-1\/: calls is 61, but the traces add up to 60$/m,
+  ],
+  'one error too many': [addOne('errors'), /rollup 0\/-1\/: errors is \d+, but the traces/m],
+  'one ms of latency too many': [
+    addOne('latency_sum'),
+    /0\/-1\/: latency_sum is \d+, but the traces/m,
+  ],
+  'one latency too many': [
+    addOne('latency_count'),
+    /: latency_count is 61, but the traces add up to 60$/m,
+  ],
+  'one prompt token too many': [addOne('prompt_tokens'), /: prompt_tokens is \d+, but the traces/m],
+  'one output token too many': [addOne('completion_tokens'), /: completion_tokens is \d+, but/m],
+  'one micro-dollar too many': [
+    addOne('cost_micros'),
+    /: cost_micros is \d+, but the traces add up to/m,
+  ],
+  'one pico-dollar too many': [
+    addOne('cost_picos'),
+    /: cost_picos is \d+, but the traces add up to/m,
+  ],
   'a row of sums deleted': [
     `delete from rollups where ${total}`,
     /^team alpha: rollup 0\/-1\/: missing$/m,
   ],
   'a row of sums without traces': [
     extraRow(1, 1),
-    /^team alpha: rollup 1\/-1\/no-such-model: calls is 1, the traces say 0$/m,
+    /^team alpha: rollup 1\/-1\/no-such-model: calls is 1, but the traces add up to 0$/m,
   ],
   // It would show in by-model as a model with no calls.
   'a row of zeros without traces': [extraRow(1, 0), /^team alpha: rollup 1\/-1\/no-such-model: /m],
   'the cost of a trace changed': [
     `update traces set cost_usd = cost_usd + 0.000001 where ${middle}`,
-    /^team alpha: rollup 0\/-1\/: cost_micros is \d+, the traces say \d+$/m,
+    /^team alpha: rollup 0\/-1\/: cost_micros is \d+, but the traces add up to \d+$/m,
   ],
   'a trace moved to another day': [
     `update traces set created_at_us = created_at_us - 10 * 86400000000 where ${middle}`,
@@ -148,11 +163,11 @@ const damages: Record<string, [sql: string, says: RegExp]> = {
   ],
   'sums of a team that does not exist': [
     extraRow(77, 1),
-    /^storage: rows of a team that does not exist: no 77$/m,
+    /^storage: rows of a team that does not exist: team number 77$/m,
   ],
   'a trace of a team that does not exist': [
     copyOfLast.replace('key + 1', '77 << 40 | 1'),
-    /^storage: rows of a team that does not exist: no 77$/m,
+    /^storage: rows of a team that does not exist: team number 77$/m,
   ],
 };
 
@@ -229,7 +244,7 @@ test('verify --team looks at that team only', async () => {
   assert.deepEqual([alpha.ok, alpha.teams, alpha.traces], [false, 1, rows]);
   const words = await tool.run('verify', '--team', 'alpha');
   assert.equal(words.code, 1);
-  assert.match(words.stdout, /calls is 61, the traces say 60\n.*1 difference/s);
+  assert.match(words.stdout, /calls is 61, but the traces add up to 60\n.*1 difference/s);
   assertRefused(await tool.run('verify', '--team', 'gamma'), 1, /no team "gamma"/);
 });
 

@@ -112,7 +112,7 @@ test('a copy that loses its connection says so in a sentence, and goes on when i
     return rows.length > 0 ? rows : null;
   });
   await postgres.sql(target, 'select pg_terminate_backend($1)', [found?.['pid']]);
-  assertRefused(await running, 1, /^The store does not answer\. \(.*terminat.*\)\n$/);
+  assertRefused(await running, 1, /^The store is not responding\. \(.*terminat.*\)\n$/);
   await holder.query('rollback');
   assertWentOn((await copyAll(await source(), target)).copied, before);
   assert.equal(await assertSameTraces(await source(), target), total);

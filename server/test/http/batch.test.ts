@@ -132,7 +132,7 @@ test('1 and 1,000 traces are a batch, none and 1,001 are not', async () => {
   assert.deepEqual((await post(key, named(1))).json.traces.length, 1);
   http.assertFieldError(await post(key, []), 'traces', 'must not be empty');
   const tooMany = await post(key, named(1001));
-  http.assertFieldError(tooMany, 'traces', 'must hold at most 1000 items');
+  http.assertFieldError(tooMany, 'traces', 'must have at most 1000 items');
   // Also where not one of them is valid, nobody looks at them.
   http.assertFieldError(
     await post(
@@ -187,7 +187,7 @@ const invalidItems: readonly [item: unknown, errors: readonly FieldError[]][] = 
     { model: word.repeat(30) },
     [{ field: 'model', message: 'must be at most 255 characters long' }],
   ],
-  [{ model: `${word}\n` }, [{ field: 'model', message: 'must not hold control characters' }]],
+  [{ model: `${word}\n` }, [{ field: 'model', message: 'must not contain control characters' }]],
   [
     { model: 'm', latency_ms: word },
     [{ field: 'latency_ms', message: 'must be an integer or null' }],

@@ -54,7 +54,7 @@ const controls = ['\u0000', '\u001f', '\u007f', '\u0085', '\n', '\u009f'];
 const noLabel = {
   'must not be empty': ['""'],
   'must be at most 255 characters long': tooLong.map((text) => JSON.stringify(text)),
-  'must not hold control characters': controls.map((c) => JSON.stringify(`be${c}fore`)),
+  'must not contain control characters': controls.map((c) => JSON.stringify(`be${c}fore`)),
 };
 
 interface BadValues {

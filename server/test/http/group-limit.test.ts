@@ -45,11 +45,11 @@ for (const [path, field] of [
     }
   });
 
-  describe(`the limit of ${path} is a positive integer of at most 1000`, () => {
+  describe(`the limit of ${path} is an integer from 1 to 1000`, () => {
     for (const written of ['', '0', '-1', '1001', '9999', '01', '1.5', '1e2', 'ten', '%ZZ']) {
       test(`not "${written}"`, async () => {
         const message = assertFieldError(await ask(`?limit=${written}`), 'limit');
-        assert.equal(message, 'must be a positive integer of at most 1000');
+        assert.equal(message, 'must be an integer from 1 to 1000');
       });
     }
     test('not two of them', async () => {

@@ -33,7 +33,7 @@ for (const field of ['page', 'limit']) {
     for (const written of noPositiveInteger) {
       test(`not "${written.slice(0, 20)}"`, async () => {
         const message = assertFieldError(await list(`?${field}=${written}`), field);
-        assert.match(message, /^must be a positive integer of at most 9 digits/);
+        assert.match(message, /^must be a positive integer with at most 9 digits/);
       });
     }
     test('not two of them', async () => {
@@ -92,7 +92,7 @@ test('preview_chars cuts the payloads of a list, and omit still leaves them out'
 for (const written of ['', '0', '-1', '1001', '1e2', 'all']) {
   test(`preview_chars must be an integer from 1 to 1,000, not "${written}"`, async () => {
     const message = assertFieldError(await list(`?preview_chars=${written}`), 'preview_chars');
-    assert.equal(message, 'must be a positive integer of at most 1000');
+    assert.equal(message, 'must be an integer from 1 to 1000');
   });
 }
 

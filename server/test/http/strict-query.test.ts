@@ -45,8 +45,8 @@ test('every GET endpoint refuses an unknown parameter and lists the ones that it
     assert.equal(
       message,
       parameters.length === 0
-        ? 'is not a known parameter: this path has none'
-        : `is not a known parameter: this path has ${parameters.join(', ')}`,
+        ? 'is not a known parameter; this path has none'
+        : `is not a known parameter; this path has ${parameters.join(', ')}`,
       path,
     );
     assert.equal((await service.call(team.key, 'HEAD', `${path}?color=red`)).status, 422, path);
@@ -64,7 +64,7 @@ test('every GET endpoint refuses a parameter that is given twice', async () => {
 
 test('a filter that does not exist never returns every trace', async () => {
   const message = assertFieldError(await get('/traces?model=x'), 'model');
-  assert.equal(message, 'is not a known parameter: this path has page, limit, omit, preview_chars');
+  assert.equal(message, 'is not a known parameter; this path has page, limit, omit, preview_chars');
 });
 
 test('a write is stored whatever its query', async () => {

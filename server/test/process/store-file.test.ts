@@ -72,7 +72,10 @@ describe('the file of a store', { concurrency: 2 }, () => {
     const db = new DatabaseSync(tool.path);
     db.exec('pragma user_version = 999');
     db.close();
-    await assertRefusedUntouched(tool, /newer TraceTally \(schema 999; this one knows \d+\)/);
+    await assertRefusedUntouched(
+      tool,
+      /newer TraceTally \(schema 999; this version supports up to \d+\)/,
+    );
   });
 
   test('the database of another application is refused and left as it is', async (t) => {
@@ -83,7 +86,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     db.close();
     await assertRefusedUntouched(
       tool,
-      /tracetally\.db is a SQLite database, but not one of TraceTally/,
+      /tracetally\.db is a SQLite database, but not a TraceTally database/,
     );
   });
 
@@ -116,7 +119,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     const tool = toolInFolder(t);
     const looks = [['keys', 'list'], ['teams', 'list'], ['verify'], ['keys', 'revoke', 'key_x']];
     await inParallel(looks, async (command) => {
-      assertRefused(await tool.run(...command), 1, /There is no database .*tracetally\.db/);
+      assertRefused(await tool.run(...command), 1, /The database .*tracetally\.db does not exist/);
     });
     assert.deepEqual(readdirSync(dirname(tool.path)), []);
   });

@@ -82,7 +82,7 @@ test('a database that becomes a read-only replica is refused at the start and an
     await becomeReplica(database);
     const refused = await runServeToEnd(['--port', '0'], { TRACETALLY_DATABASE: database });
     const { host, pathname } = new URL(database);
-    const sentence = `PostgreSQL at ${host}${pathname} is a read-only replica. Give the address of the primary.\n`;
+    const sentence = `PostgreSQL at ${host}${pathname} is a read-only replica. Use the address of the primary.\n`;
     assertRefused(refused, 1, /replica/);
     assert.equal(refused.stderr, sentence);
 

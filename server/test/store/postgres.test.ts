@@ -83,14 +83,17 @@ test('a schema of a newer version is refused and left as it is', async () => {
   const url = await postgres.createDatabase();
   await (await open(url)).close();
   await postgres.sql(url, 'update tracetally_schema set version = 99');
-  assert.match(await messageOfOpening(url), /newer TraceTally \(schema 99; this one knows 2\)/);
+  assert.match(
+    await messageOfOpening(url),
+    /newer TraceTally \(schema 99; this version supports up to 2\)/,
+  );
 });
 
 test('a database that is only looked at is not set up, and one of something else is not touched', async () => {
   const url = await postgres.createDatabase();
-  assert.match(await messageOfOpening(url, true), /holds no TraceTally store\.$/);
+  assert.match(await messageOfOpening(url, true), /has no TraceTally tables\.$/);
   await postgres.sql(url, 'create table traces (theirs text)');
-  assert.match(await messageOfOpening(url), /tables of something else/);
+  assert.match(await messageOfOpening(url), /tables of another application/);
   const tables = await postgres.sql(
     url,
     "select relname from pg_class where relnamespace = 'public'::regnamespace",
@@ -103,7 +106,7 @@ test('what keeps a server from starting is told in one sentence, without the pas
   const at = `127.0.0.1:${postgres.port}`;
   assert.equal(
     await messageOfOpening(postgres.url('test_1', { password: 'wrong one' })),
-    `PostgreSQL at ${at} refused the password of user "tally_owner".`,
+    `PostgreSQL at ${at} rejected the password of user "tally_owner".`,
   );
   assert.equal(
     await messageOfOpening(postgres.url('nowhere')),
@@ -122,11 +125,11 @@ test('what keeps a server from starting is told in one sentence, without the pas
     url,
     `alter database ${pathname.slice(1)} set default_transaction_read_only = on`,
   );
-  assert.match(await messageOfOpening(url), /only takes reads/);
+  assert.match(await messageOfOpening(url), /is read-only \(default_transaction_read_only is on\)/);
   await postgres.sql(postgres.url('postgres'), "create role stranger login password 'wrong one'");
   const narrow = await postgres.createDatabase();
   const stranger = narrow.replace(/\/\/[^@]*@/, '//stranger:wrong%20one@');
-  assert.match(await messageOfOpening(stranger), /may not create tables/);
+  assert.match(await messageOfOpening(stranger), /is not allowed to create tables/);
 });
 
 test('a server that could lose or change what it acknowledged is refused', () => {
@@ -144,7 +147,7 @@ test('a server that could lose or change what it acknowledged is refused', () =>
   assert.equal(unfitBecause(fit), null);
   assert.match(
     unfitBecause({ ...fit, version: 130_020, version_text: '13.20' }) ?? '',
-    /13\.20; 14 or newer/,
+    /13\.20; TraceTally needs 14 or newer/,
   );
   assert.match(unfitBecause({ ...fit, is_replica: true }) ?? '', /replica/);
   assert.match(unfitBecause({ ...fit, fsync: 'off' }) ?? '', /fsync/);
@@ -357,7 +360,7 @@ test('the command line works on PostgreSQL as it does on a file', async () => {
   };
   const missing = await runCli(['verify'], env);
   assert.equal(missing.code, 1);
-  assert.match(missing.stderr, /holds no TraceTally store/);
+  assert.match(missing.stderr, /has no TraceTally tables/);
   assert.equal((await json('demo', '--count', '3000', '--team', 'demo'))['traces'], 3000);
   const { key_id: keyId } = await json('keys', 'create', '--team', 'demo');
   await json('keys', 'revoke', String(keyId));

@@ -112,7 +112,7 @@ test('every append is settled when the writer dies, and none after it', async ()
     [late?.kind, late?.kind === 'failed' && late.code],
     ['failed', 'store_unavailable'],
   );
-  assert.throws(() => writer.ping(), /does not answer/);
+  assert.throws(() => writer.ping(), /is not responding/);
   await writer.close();
   const { total } = await store.page(team.id, { page: 1, limit: 1, omit: new Set() });
   assert.equal(total, kinds.filter((kind) => kind === 'stored').length);

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { extname, join } from 'node:path';
 
-/** One file of the built page, in every form in which it may be sent. */
+/** One file of the built page, uncompressed and compressed. */
 export interface Asset {
   contentType: string;
   etag: string;
@@ -11,10 +11,10 @@ export interface Asset {
   br: Buffer | null;
 }
 
-/** The built page: small enough to be held in memory, so no request touches the disk and no path can leave the folder. */
+/** The built page. It is kept in memory, so requests never read the disk and no path can escape the folder. */
 export interface Page {
   index: Asset;
-  /** By name, below `assets/`. Their names change with their content. */
+  /** By name, below `assets/`. The names contain a hash of the content. */
   assets: ReadonlyMap<string, Asset>;
 }
 
@@ -27,7 +27,7 @@ const contentTypes: Readonly<Record<string, string>> = {
   '.woff2': 'font/woff2',
 };
 
-/** Null where the page was not built. */
+/** Null if the page was not built. */
 export function readPage(folder: string): Page | null {
   const indexPath = join(folder, 'index.html');
   if (!existsSync(indexPath)) return null;

@@ -2,8 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Asset } from './assets.ts';
 
 /**
- * The page shows text that anybody may have written. It runs only its own files, talks only to this server, and nobody may
- * frame it.
+ * The page shows untrusted text. These headers let it run only its own files, connect only to this server, and never be shown in
+ * a frame.
  */
 const pageHeaders = {
   'content-security-policy':
@@ -14,7 +14,7 @@ const pageHeaders = {
   'x-frame-options': 'DENY',
 };
 
-/** Sends it packed where the browser takes that, or not at all where the browser has it. */
+/** Sends the file compressed if the browser accepts that, or a 304 if the browser already has it. */
 export function sendAsset(
   request: FastifyRequest,
   reply: FastifyReply,

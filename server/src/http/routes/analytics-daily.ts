@@ -13,7 +13,7 @@ export const getDaily: Route = (app, { reader, gate, clock }) => {
       onRequest: requireKey(gate, 'read'),
       schema: {
         operationId: 'getDaily',
-        summary: 'The last 7 days of daily usage',
+        summary: 'Daily usage over the last 7 days',
         tags: ['analytics'],
         response: { 200: replies.daily, ...analyticsFailures },
       },

@@ -4,7 +4,7 @@ import { jsonContentType } from '../content-type.ts';
 import type { Route } from '../route.ts';
 import { analyticsFailures, replies } from '../schemas.ts';
 
-/** `GET /analytics/overview`: one record, whatever the number of traces. */
+/** `GET /analytics/overview`: reads one rollup row, however many traces there are. */
 export const getOverview: Route = (app, { reader, gate }) => {
   app.get(
     '/analytics/overview',
@@ -12,7 +12,7 @@ export const getOverview: Route = (app, { reader, gate }) => {
       onRequest: requireKey(gate, 'read'),
       schema: {
         operationId: 'getOverview',
-        summary: "Sums over all of the team's traces",
+        summary: "Totals over all of the team's traces",
         tags: ['analytics'],
         response: { 200: replies.overview, ...analyticsFailures },
       },

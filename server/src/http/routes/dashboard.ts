@@ -4,7 +4,7 @@ import type { Route } from '../route.ts';
 
 const forYears = 'public, max-age=31536000, immutable';
 
-/** The web page at the base path. Its own routes are fragments, so there is one document. */
+/** The dashboard at the base path. It is one document, since its own routes are URL fragments. */
 export const dashboard: Route = (app, { page, basePath }) => {
   const file = { schema: { hide: true }, config: { ignoresQuery: true } };
   const options = { ...file, prefixTrailingSlash: 'slash' } as const;
@@ -16,7 +16,7 @@ export const dashboard: Route = (app, { page, basePath }) => {
     }
     return sendAsset(request, reply, page.index, 'no-cache');
   });
-  // Relative addresses of the page need the slash.
+  // The page's relative URLs need the trailing slash.
   if (basePath !== '') {
     app.get('', { ...file, prefixTrailingSlash: 'no-slash' }, (_request, reply) =>
       reply.redirect(`${basePath}/`, 308),

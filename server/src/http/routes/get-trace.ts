@@ -8,7 +8,7 @@ import { TraceParams } from '../parameters.ts';
 import { failures, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
-/** `GET /traces/{trace_id}`: a trace that is missing, of another team, or no UUID at all gets the same answer. */
+/** `GET /traces/{trace_id}`: replies are the same if the trace does not exist, belongs to another team, or the id is not a UUID. */
 export const getTrace: Route = (app, { reader, gate, replyBudget }) => {
   app.get(
     '/traces/:trace_id',
@@ -44,7 +44,7 @@ export const getTrace: Route = (app, { reader, gate, replyBudget }) => {
 function refuseDamaged(id: string, damaged: readonly PayloadName[]): never {
   const fields = damaged.join(', ');
   return fail('trace_damaged', {
-    say: `Stored data of this trace is damaged and cannot be read: ${fields}. GET /traces shows the rest of it.`,
+    say: `Part of this trace is damaged in the store and cannot be read: ${fields}. GET /traces shows the rest of it.`,
     cause: `trace ${id}: damaged ${fields}`,
   });
 }

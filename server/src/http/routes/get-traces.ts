@@ -58,7 +58,7 @@ export const getTraces: Route = (app, { reader, gate, replyBudget }) => {
   );
 };
 
-/** What follows the first traces of a page that is too large to be one text, a trace at a time. */
+/** The rest of a page that is too large to be sent at once, one trace at a time. */
 async function* piecesOf(
   rest: AsyncIterable<readonly Trace[]>,
   omit: ReadonlySet<PayloadName>,

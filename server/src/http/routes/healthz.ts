@@ -1,6 +1,6 @@
 import type { Route } from '../route.ts';
 
-/** `GET /healthz`: the process lives. */
+/** `GET /healthz`: the process is running. */
 export const healthz: Route = (app) => {
   app.get(
     '/healthz',

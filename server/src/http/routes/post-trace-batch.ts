@@ -18,7 +18,7 @@ interface Rejection {
   errors: readonly FieldError[];
 }
 
-/** `POST /traces/batch`: the valid traces in one commit, in order; each invalid one is told by its index and spoils no other. */
+/** `POST /traces/batch`: stores the valid traces in one commit. Invalid ones are reported by index and do not affect the others. */
 export const postTraceBatch: Route = (
   app,
   { reader, writes, gate, bodyBudget, replyBudget, bodyBytesMax },
@@ -49,10 +49,10 @@ export const postTraceBatch: Route = (
       const { teamId } = callerOf(request);
       const { drafts, rejected } = sortOut(request, request.body.traces, bodyBytesMax);
       if (drafts.length === 0) refuseAll(rejected);
-      // What was parsed may be many times as large as its text, and nothing reads it any more.
+      // The parsed body may be many times as large as its text and is no longer needed.
       Reflect.set(request, 'body', null);
       const rejectedJson = JSON.stringify(rejected);
-      // The reply repeats each trace with more fields than a short one was sent with, and waits for its peer like the body.
+      // The reply repeats each trace, with additional fields, and is in memory until the peer has read it.
       bodyBudget.add(request, drafts.length * limits.storedFieldsBytesMax);
       const idempotent = idempotentRequest(request, rejectedJson);
       const appended = await writes.append(teamId, drafts, idempotent);
@@ -66,10 +66,10 @@ export const postTraceBatch: Route = (
   );
 };
 
-/** Each item by the schema of a single trace. */
+/** Validates each item against the schema of a single trace. */
 function sortOut(request: FastifyRequest, items: readonly unknown[], itemBytesMax: number) {
   const isTrace = request.compileValidationSchema(TraceBody);
-  // No item can be too large where the whole is not.
+  // No item can be too large if the whole body is not.
   const mayBeTooLarge = request.bodyBytes > itemBytesMax;
   const drafts: TraceDraft[] = [];
   const rejected: Rejection[] = [];
@@ -86,7 +86,7 @@ function sortOut(request: FastifyRequest, items: readonly unknown[], itemBytesMa
   return { drafts, rejected };
 }
 
-/** Stands for the item itself where no single field is wrong. */
+/** The field name for errors that concern the item as a whole. */
 const itemField = 'trace';
 
 function bytesOf(item: unknown): number {

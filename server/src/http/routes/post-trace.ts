@@ -33,7 +33,7 @@ export const postTrace: Route = (app, { reader, writes, gate, replyBudget, baseP
       const draft = draftTrace(request.body);
       const appended = await writes.append(teamId, [draft], idempotentRequest(request));
       const [trace] = await tracesToShow(reader, teamId, appended, reply);
-      if (!trace) throw new Error('the store answered without the trace');
+      if (!trace) throw new Error('the store returned no trace');
       reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
       return replyBudget.sendStored(reply, traceJson(trace));
     },

@@ -1,7 +1,7 @@
 import { Failure, fail } from '../../errors.ts';
 import type { Route } from '../route.ts';
 
-/** `GET /readyz`: the store answers, and the service is not about to stop. */
+/** `GET /readyz`: the store is responding, and the service is not stopping. */
 export const readyz: Route = (app, { probe, isStopping }) => {
   const options = { schema: { hide: true }, config: { ignoresQuery: true } };
   app.get('/readyz', options, async (_request, reply) => {

@@ -18,12 +18,12 @@ const KeyOrCode = Type.Object({
 });
 const Code = Type.Object({ code: secretText });
 
-/** `/session`: sign in to the dashboard with an API key or a one-time code, look at the session, sign out. */
+/** `/session`: sign in to the dashboard with an API key or a one-time code, read the session, sign out. */
 export const session: Route = (app, deps) => {
   const { gate, basePath } = deps;
   const { sessions } = gate;
 
-  /** Routes of the dashboard, which no other program needs: the OpenAPI document leaves them out. */
+  /** Only the dashboard uses these routes, so the OpenAPI document leaves them out. */
   const options = { bodyLimit: limits.signInBodyBytesMax, onRequest: [refuseCrossSite] };
 
   function sendCookie(request: FastifyRequest, reply: FastifyReply, value: string, lifeUs: number) {
@@ -50,14 +50,14 @@ export const session: Route = (app, deps) => {
     { ...options, schema: { hide: true, body: Code } },
     async (request, reply) => {
       const keyId = await countFailure(gate, request, findCode(deps, request.body.code));
-      // The cookie is not sent: this only asks whether the key may start a session, and of which team.
+      // No cookie is set: this only checks whether the key may start a session, and for which team.
       const { caller } = await countFailure(gate, request, sessions.start(keyId));
       return reply.send({ team: teamJson(caller) });
     },
   );
 
   app.get('/session', { schema: { hide: true } }, async (request, reply) => {
-    // Not counted as a failed attempt: the page asks at every load, signed in or not.
+    // Not counted as a failed attempt: the page sends this request at every load, signed in or not.
     if (!isFromDashboard(request.headers)) {
       return fail('not_signed_in', { say: `Send the header "${dashboardHeader}: any".` });
     }
@@ -86,7 +86,7 @@ async function signIn(
   }
   const keyId = await findCode({ signIns, clock }, code);
   const started = await sessions.start(keyId);
-  // Last, so that a code is not used up by a sign-in that fails. Only one request can take it.
+  // Last, so that a failed sign-in does not use up the code. Only one request can take it.
   const taken = await signIns.takeSignInCode(hashSignInCode(code), clock());
   return taken === null ? fail('sign_in_code_invalid') : started;
 }

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { OperatorError, messageOf } from '../../errors.ts';
 import { stateOf, wordsOf } from './postgres-failures.ts';
 
-/** Where a database is, for messages. */
+/** The location of a database, for messages. */
 export interface Address {
   /** The server and database, without the password. */
   name: string;
@@ -17,18 +17,18 @@ export function addressOf(url: string): Address {
   return { name: `PostgreSQL at ${host}:${port}/${database}`, user, host, port, database };
 }
 
-/** The driver knows all that may stand in a URL, and reads the files that it names. */
+/** The driver parses every option of a URL and reads the files that it refers to. */
 function unconnectedClient(url: string): pg.Client {
   try {
     return new pg.Client({ connectionString: url });
   } catch (error) {
-    throw new OperatorError(`The URL of the database cannot be used: ${messageOf(error)}.`, {
+    throw new OperatorError(`The database URL is not valid: ${messageOf(error)}.`, {
       cause: error,
     });
   }
 }
 
-/** Why a database could not be opened, in a sentence that an operator can act on. */
+/** Turns an error into a sentence that an operator can act on. */
 export function explainOpening(
   error: unknown,
   { name, user, host, port, database }: Address,
@@ -37,7 +37,7 @@ export function explainOpening(
   const words = wordsOf(error);
   const sentence =
     state === '28P01'
-      ? `PostgreSQL at ${host}:${port} refused the password of user "${user}".`
+      ? `PostgreSQL at ${host}:${port} rejected the password of user "${user}".`
       : state === '3D000'
         ? `There is no database "${database}" on PostgreSQL at ${host}:${port}. Create it first.`
         : state === ''

@@ -1,6 +1,6 @@
-/** Columns as PostgreSQL reads arrays. The driver would look at every single value to find out how it is written. */
+/** Formats columns as PostgreSQL array literals. The driver's own conversion is slower, since it checks the type of every value. */
 export function arrayOfPlain(values: readonly (number | boolean | string | null)[]): string {
-  // Numbers, booleans and ids hold nothing that needs quotes.
+  // Numbers, booleans and ids never need quotes.
   return `{${values.map((value) => value ?? 'NULL').join(',')}}`;
 }
 

@@ -10,10 +10,10 @@ import { asFailure } from './postgres-failures.ts';
 import { counterFromRow, measuresFromRow } from './measures-rows.ts';
 import { ofOneTeam, ofSmallTables, overAllTeams } from './statements.ts';
 
-/** Every statement sees the same snapshot, however long the transaction lasts. */
+/** Every statement of the transaction sees the same snapshot. */
 const beginLooking = 'begin isolation level repeatable read read only';
 
-/** Each audit is one transaction on a connection of its own. It may last for minutes and does not block writes. */
+/** Each audit is one transaction on its own connection. It may take minutes and does not block writes. */
 export function openAuditor({ reading }: Pools): Auditor {
   return {
     async audit(teamId, look) {
@@ -41,7 +41,7 @@ export function openAuditor({ reading }: Pools): Auditor {
 
     async checkStorage() {
       const problems: string[] = [];
-      // PostgreSQL notes here every page that it has found damaged, if the database has checksums.
+      // If the database has checksums, PostgreSQL counts here every damaged page that it has found.
       const failures = await sumOverNodes({ reading }, countDamage);
       if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
       const orphans = await ask(

@@ -3,7 +3,7 @@ import { OperatorError } from '../../errors.ts';
 import { run } from './connection.ts';
 import { giveUpNames, isBehindPooler } from './statement-names.ts';
 
-/** What a server must be and do for the promises of the store to hold. */
+/** The server settings that the store's guarantees depend on. */
 export interface ServerSettings {
   version: number;
   version_text: string;
@@ -29,31 +29,31 @@ const readSettings = `
     current_setting('extra_float_digits')::integer as float_digits,
     pg_backend_pid() as backend_pid`;
 
-/** Refuses a server that cannot keep what it acknowledges. Answers how commits are to be synced. */
+/** Rejects a server that could lose acknowledged data. Returns the `synchronous_commit` value to use. */
 export async function checkServer(client: pg.ClientBase, where: string): Promise<string> {
   const { rows } = await run(client, readSettings);
   const settings = rows[0] as unknown as ServerSettings;
   const reason = unfitBecause(settings);
   if (reason !== null) throw new OperatorError(`${where} ${reason}`);
   if (isBehindPooler(client, settings.backend_pid)) giveUpNames(client);
-  // Weaker than this, an acknowledged trace could be lost in a power cut. Whoever has replicas may have set more.
+  // With `off`, a power failure could lose an acknowledged trace. With replicas, an operator may have set a stronger value.
   return settings.synchronous_commit === 'off' ? 'on' : settings.synchronous_commit;
 }
 
-/** Why this server will not do, or null. */
+/** Why this server cannot be used, or null. */
 export function unfitBecause(settings: ServerSettings): string | null {
   if (settings.version < oldestVersion * 10_000) {
-    return `is version ${settings.version_text}; ${oldestVersion} or newer is needed.`;
+    return `is version ${settings.version_text}; TraceTally needs ${oldestVersion} or newer.`;
   }
-  if (settings.is_replica) return 'is a read-only replica. Give the address of the primary.';
+  if (settings.is_replica) return 'is a read-only replica. Use the address of the primary.';
   if (settings.read_only === 'on') {
-    return 'only takes reads (default_transaction_read_only is on). Set it off for this role or database.';
+    return 'is read-only (default_transaction_read_only is on). Turn it off for this role or database.';
   }
   if (settings.fsync === 'off') {
-    return 'runs with fsync = off: a crash could lose what it has acknowledged. Set fsync = on.';
+    return 'runs with fsync = off, so a crash could lose acknowledged traces. Set fsync = on.';
   }
   if (settings.encoding !== 'UTF8') {
-    return `has the encoding ${settings.encoding}; a database with the encoding UTF8 is needed.`;
+    return `has the encoding ${settings.encoding}; TraceTally needs a database with the encoding UTF8.`;
   }
   if (settings.float_digits < 1) {
     return 'rounds numbers (extra_float_digits is below 1). Set it to 1 for this role or database.';

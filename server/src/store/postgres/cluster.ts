@@ -2,8 +2,8 @@ import { ask } from './connection.ts';
 import type { Pools } from './connection.ts';
 
 /**
- * Adds up a number over all nodes of a Citus cluster; elsewhere it is that of the one server. Data and connections are on every node, and
- * each knows only its own.
+ * Adds up a number over all nodes of a Citus cluster, since each node reports only its own data and connections. Without Citus it is
+ * the number of the one server.
  */
 export async function sumOverNodes(
   { reading }: Pick<Pools, 'reading'>,

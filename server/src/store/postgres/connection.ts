@@ -7,25 +7,25 @@ import { allowNames, giveUpNames, nameFor } from './statement-names.ts';
 export type Values = readonly unknown[];
 export type Row = Record<string, unknown>;
 
-/** Connections to one database: some that write and some that read, so that neither wait for the other. */
+/** Connections to one database. Writes and reads have separate pools, so that they do not wait for each other. */
 export interface Pools {
   writing: pg.Pool;
   reading: pg.Pool;
-  /** For reads that keep a connection while their caller takes the answer. */
+  /** For reads that keep a connection until the caller has received the whole reply. */
   wideReading: pg.Pool;
-  /** How every transaction that writes begins. */
+  /** The statements that begin every writing transaction. */
   begin: string;
   end(): Promise<void>;
 }
 
-/** How the connections of servers are called in the database, and those of commands. */
+/** The `application_name` of connections: for servers, and for commands. */
 export const serverName = 'tracetally';
 const toolName = 'tracetally command';
 
 export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 'begin'> {
   const shown = { application_name: role === 'server' ? serverName : toolName };
-  // One of them stays open, so that the database shows that a server is at work. Statements whose answers need not be waited for one
-  // by one are sent together: a transaction takes two round trips, not eight.
+  // One connection stays open, so that commands can see that a server is running. Statements are pipelined if they do not depend on
+  // earlier results: a transaction takes two round trips instead of eight.
   const writing = openPool(url, limits.postgresWritersMax, { ...shown, min: 1, pipeline: true });
   const reading = openPool(url, limits.postgresReadersMax, shown);
   const wideReading = openPool(url, limits.postgresWideReadersMax, shown);
@@ -52,14 +52,14 @@ function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
     idleTimeoutMillis: limits.postgresIdleMsMax,
     keepAlive: true,
   });
-  // A connection that breaks while nobody uses it is replaced by the pool; one that is in use tells by its next answer.
-  // Without a listener either would end the process.
+  // The pool replaces an idle connection that breaks. If it breaks while in use, the next statement fails.
+  // Without these listeners either error would end the process.
   pool.on('error', () => {});
   pool.on('connect', (client) => client.on('error', () => {}));
   return pool;
 }
 
-/** The driver would let a name in the URL win over ours, and by ours servers are known. */
+/** The driver would prefer a name in the URL to ours, and servers are recognized by ours. */
 function withoutOwnName(url: string): string {
   if (!url.includes('application_name')) return url;
   const named = new URL(url);
@@ -68,13 +68,13 @@ function withoutOwnName(url: string): string {
 }
 
 /**
- * Everything that a transaction rests on is set with its beginning, and nothing with the connection, so that a pooler may stand
- * between. Each statement sees what was committed before it: after the wait for a lock that is what counts.
+ * All settings are made per transaction and none per connection, so that a connection pooler can be used. With read committed, each
+ * statement sees what was committed before it, which is needed after waiting for a lock.
  */
 export function beginWriting(synchronousCommit: string): string {
   return (
     'begin isolation level read committed; ' +
-    // On a cluster the rest counts at the nodes too. Elsewhere the name means nothing and does no harm.
+    // On a Citus cluster this makes the following settings apply on the nodes too. Without Citus it has no effect.
     "set local citus.propagate_set_commands = 'local'; " +
     `set local synchronous_commit = ${synchronousCommit}; ` +
     `set local lock_timeout = ${limits.postgresLockMsMax}; ` +
@@ -91,7 +91,7 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** One statement on one connection. It throws what PostgreSQL said, or `ConnectionLost`. */
+/** Runs one statement on one connection. Throws PostgreSQL's error, or `ConnectionLost`. */
 export async function run(
   client: pg.ClientBase,
   text: string,
@@ -108,7 +108,7 @@ export async function run(
   }
 }
 
-/** Gives a connection back after an error, clean or not at all. */
+/** Returns a connection to the pool after an error, rolled back, or closes it. */
 export async function abandon(client: pg.PoolClient, error: unknown): Promise<void> {
   if (error instanceof ConnectionLost) {
     client.release(true);
@@ -122,7 +122,7 @@ export async function abandon(client: pg.PoolClient, error: unknown): Promise<vo
   }
 }
 
-/** One statement that only reads. A connection that turns out to be dead is no reason to fail: it is asked again on another. */
+/** Runs one read-only statement. If the connection is lost, it is retried once on another. */
 export async function ask(
   pool: pg.Pool,
   text: string,
@@ -157,7 +157,10 @@ async function askOnce(
   }
 }
 
-/** Runs the work in one transaction. Its commit may stay in doubt: for the small tables, where a repetition does no harm. */
+/**
+ * Runs the work in one transaction. If the reply to the commit is lost, it is not known whether the commit succeeded. So this is only
+ * for the small tables, for which repeating a write is harmless.
+ */
 export async function inTransaction<T>(
   pool: pg.Pool,
   begin: string,

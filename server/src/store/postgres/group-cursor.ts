@@ -5,7 +5,7 @@ import { abandon, connect, run } from './connection.ts';
 import { asFailure } from './postgres-failures.ts';
 import { groupFromRow } from './measures-rows.ts';
 
-/** A long list of groups as it is at one moment, read through a cursor: neither PostgreSQL nor this process holds all of it. */
+/** A snapshot of a long list of groups, read through a cursor, so that it is never completely in memory. */
 export async function openGroupCursor(
   pool: pg.Pool,
   statement: string,
@@ -27,7 +27,7 @@ export async function openGroupCursor(
 }
 
 function readerOf(client: pg.PoolClient): WideRead {
-  /** The transaction ends behind the fetch that is under way. */
+  /** The transaction ends after the fetch that is in progress. */
   let fetching: Promise<unknown> = Promise.resolve();
   return {
     async next() {

@@ -4,7 +4,7 @@ import { ask } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { ofSmallTables } from './statements.ts';
 
-/** Looks up keys by their hash, all that are asked for in one turn of the event loop with one question. */
+/** Looks up keys by hash, with one query for all lookups of the same event-loop turn. */
 export function openKeyFinder({
   reading,
 }: Pick<Pools, 'reading'>): (hash: string) => Promise<KeyRecord | null> {

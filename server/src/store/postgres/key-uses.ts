@@ -2,7 +2,7 @@ import { run, inTransaction } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { ofSmallTables } from './statements.ts';
 
-/** Notes when keys were used: one small statement for all that gathered while the last one ran. */
+/** Records when keys were used, with one statement for all uses that gathered while the previous one ran. */
 export interface KeyUses {
   note(keyId: string, atUs: number): void;
   close(): Promise<void>;
@@ -17,7 +17,7 @@ export function openKeyUses({ writing, begin }: Pools): KeyUses {
       // Sorted, so that two servers can never deadlock.
       const uses = [...waiting].sort(([a], [b]) => (a < b ? -1 : 1));
       waiting = new Map();
-      // Nobody waits for it, and the next use of the key tells the time again.
+      // Best effort; not awaited. The next use of the key records a newer time.
       await inTransaction(writing, begin, (client) =>
         run(client, ofSmallTables.noteKeyUses, [
           uses.map(([keyId]) => keyId),

@@ -6,7 +6,7 @@ import type { TeamCounter } from '../sequencer.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import type { Row, Values } from './connection.ts';
 
-/** The driver returns a bigint as text, and sums may pass 2^53. */
+/** The driver returns a bigint as text, since sums may exceed 2^53. */
 export function measuresFromRow(row: Row): Measures {
   const measures: Record<string, bigint> = {};
   for (const name of measureNames) measures[name] = BigInt(row[name] as string);

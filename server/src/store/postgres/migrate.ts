@@ -7,14 +7,14 @@ import { stateOf } from './postgres-failures.ts';
 
 const migrations = readMigrations(new URL('../../../migrations/postgres/', import.meta.url));
 
-/** "TTly" as a number: servers that start at the same time wait for each other on this lock. */
+/** "TTly" as a number. Servers that start at the same time wait for each other on this lock. */
 export const migrationLock = 0x54546c79;
 
 const unhurriedMs = limits.postgresUnhurriedMsMax;
 
 const states = { tableExists: '42P07', notAllowed: '42501' };
 
-/** Brings the database to the newest schema, all steps in one transaction. Of many servers that start at once, one does it. */
+/** Migrates the database to the newest schema in one transaction. If several servers start at once, one of them does it. */
 export async function migrate(
   client: pg.ClientBase,
   where: string,
@@ -22,14 +22,14 @@ export async function migrate(
 ): Promise<void> {
   const version = await readVersion(client);
   if (version === null && mustExist) {
-    throw new OperatorError(`${where} holds no TraceTally store.`);
+    throw new OperatorError(`${where} has no TraceTally tables.`);
   }
   if (isCurrent(version, where)) return;
   await run(client, 'begin isolation level read committed');
   try {
-    // On a cluster, tables of both kinds can change in one transaction only so. Elsewhere the name means nothing.
+    // Citus needs this to change reference and distributed tables in one transaction. Without Citus it has no effect.
     await run(client, "set local citus.multi_shard_modify_mode = 'sequential'");
-    // Another server may be at it, for as long as it takes.
+    // Another server may be migrating, which can take long.
     await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock], unhurriedMs);
     await bringUp(client, await readVersion(client), where);
     await run(client, 'commit', [], unhurriedMs);
@@ -44,7 +44,7 @@ async function bringUp(
   version: number | null,
   where: string,
 ): Promise<void> {
-  // Another server may have been first.
+  // Another server may have migrated in the meantime.
   if (isCurrent(version, where)) return;
   if (version === null) {
     await run(client, 'create table tracetally_schema (version integer not null)');
@@ -55,13 +55,13 @@ async function bringUp(
 }
 
 /**
- * A table that another server has just made is seen only when some table is opened after the wait for the lock: without pg_class here
- * the answer would be the one from before.
+ * Reads pg_class so that a table that another server has just created is found. After the wait for the lock, `to_regclass` alone
+ * would return the old result.
  */
 const isThere = `
   select exists (select 1 from pg_class where oid = to_regclass('tracetally_schema')) as there`;
 
-/** Null where there is no store yet. */
+/** Null if there is no store yet. */
 async function readVersion(client: pg.ClientBase): Promise<number | null> {
   const { rows } = await run(client, isThere);
   if (rows[0]?.['there'] !== true) return null;
@@ -72,8 +72,8 @@ async function readVersion(client: pg.ClientBase): Promise<number | null> {
 function isCurrent(version: number | null, where: string): boolean {
   if ((version ?? 0) <= migrations.length) return version === migrations.length;
   throw new OperatorError(
-    `${where} was written by a newer TraceTally (schema ${version}; this one knows ${migrations.length}). ` +
-      'Use that version or a newer one. The database was left as it is.',
+    `${where} was written by a newer TraceTally (schema ${version}; this version supports up to ${migrations.length}). ` +
+      'Use that version or a newer one. The database was not changed.',
   );
 }
 
@@ -81,11 +81,11 @@ function explain(error: unknown, where: string): unknown {
   const state = stateOf(error);
   if (state === states.tableExists) {
     return new OperatorError(
-      `${where} has tables of something else with the names that TraceTally needs. Give it a database of its own.`,
+      `${where} has tables of another application with names that TraceTally needs. Use a separate database.`,
     );
   }
   if (state === states.notAllowed) {
-    return new OperatorError(`The user may not create tables at ${where}.`);
+    return new OperatorError(`The database user is not allowed to create tables at ${where}.`);
   }
   return error;
 }

@@ -21,7 +21,7 @@ export interface PostgresOptions extends StoreOptions {
   url: string;
 }
 
-/** Many servers may work on one database: what they must not do at once, the database itself prevents. */
+/** Several servers can use one database. Locks in the database prevent conflicts. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
   const { url, clock, role, mustExist = false, onClockJump = () => {} } = options;
   const address = addressOf(url);
@@ -35,12 +35,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   }
 }
 
-/** Checks the server and brings the schema up. Answers how transactions begin. */
+/** Checks the server and migrates the schema. Returns the statements that begin a transaction. */
 async function prepare(pool: pg.Pool, address: Address, mustExist: boolean): Promise<string> {
   const client = await connect(pool);
   try {
     const begin = beginWriting(await checkServer(client, address.name));
-    // A pooler between may allow no transactions: better to hear it now than from the first write.
+    // A pooler in between may not support transactions: fail now instead of at the first write.
     await run(client, begin);
     await run(client, 'rollback');
     await migrate(client, address.name, mustExist);
@@ -74,7 +74,7 @@ function assemble(
       writer.ping();
       const [row] = await ask(pools.reading, readAccess, []);
       if (row?.['read_only'] !== 'off') {
-        throw new Failure('store_unavailable', { cause: 'PostgreSQL only takes reads now' });
+        throw new Failure('store_unavailable', { cause: 'PostgreSQL is read-only' });
       }
     },
     async close() {

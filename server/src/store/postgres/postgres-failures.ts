@@ -2,7 +2,7 @@ import pg from 'pg';
 import { Failure, messageOf } from '../../errors.ts';
 import type { ErrorCode } from '../../errors.ts';
 
-/** The connection is gone, or the server does not answer on it. What ran on it may go on for a while. */
+/** The connection is lost, or the server does not respond on it. A statement on it may still be running. */
 export class ConnectionLost extends Error {
   override readonly name = 'ConnectionLost';
 }
@@ -11,7 +11,7 @@ export interface StoreFailure {
   code: ErrorCode;
   /** The store itself failed, so smaller batches would fail too. */
   isOfStore: boolean;
-  /** Nothing is stored, and the same again may well succeed. */
+  /** Nothing is stored, and a retry may succeed. */
   isWorthRetry: boolean;
 }
 
@@ -48,7 +48,7 @@ export function failureOf(error: unknown): StoreFailure {
   if (state === states.diskFull) {
     return { code: 'disk_full', isOfStore: true, isWorthRetry: false };
   }
-  // Of all numbers that are stored only the sum of costs can get there: 9.2 million traces of a million dollars.
+  // Only the sum of costs can become that large: 9.2 million traces of a million dollars.
   if (state === states.outOfRange) {
     return { code: 'total_cost_too_large', isOfStore: false, isWorthRetry: false };
   }
@@ -58,10 +58,10 @@ export function failureOf(error: unknown): StoreFailure {
   return { code: 'internal', isOfStore: false, isWorthRetry: false };
 }
 
-/** What the driver throws, in two kinds: an answer of the server, or a connection that is of no more use. */
+/** Sorts the driver's errors into two kinds: an error reply of the server, or a lost connection. */
 export function sortError(error: unknown): Error {
   const state = stateOf(error);
-  // A server that ends a connection says so first, where it still can.
+  // If possible, a server sends one of these errors before it closes a connection.
   const isEnd = state.startsWith('08') || state.startsWith('57P');
   if (error instanceof pg.DatabaseError && !isEnd) return error;
   return new ConnectionLost(wordsOf(error), { cause: error });
@@ -73,7 +73,7 @@ export function isNameUnknown(error: unknown): boolean {
   return state === states.statementUnknown || state === states.statementKnown;
 }
 
-/** What a caller of the store may see of an error. */
+/** Turns an error into the failure that callers of the store may see. */
 export function asFailure(error: unknown): unknown {
   const { code } = failureOf(error);
   return code === 'internal' ? error : new Failure(code, { cause: error });
@@ -83,7 +83,7 @@ export function stateOf(error: unknown): string {
   return error instanceof pg.DatabaseError ? (error.code ?? '') : '';
 }
 
-/** An attempt at several addresses of one name fails with one error a piece, and no words of its own. */
+/** If a host name has several addresses, the driver throws one error per address, in an error without a message. */
 export function wordsOf(error: unknown): string {
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
   return messageOf(first ?? error);

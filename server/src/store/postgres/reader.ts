@@ -15,7 +15,7 @@ import { ofOneTeam, readDown } from './statements.ts';
 
 export function openReader({ reading, wideReading }: Pools): TraceReader {
   const wideReads = new WideReads(limits.postgresWideReadersMax);
-  // Teams take turns at the connections, so that a flood of reads of one delays no other.
+  // Teams take turns, so that one team's flood of reads does not delay the others.
   const turns = new FairQueue(
     {
       runningMax: limits.postgresTeamReadsMax,
@@ -25,7 +25,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
     () => new Failure('reads_busy', { say: 'Too many reads of this team are waiting.' }),
   );
 
-  /** The first value of every statement is the team. */
+  /** The first parameter of every statement is the team. */
   function ask(
     text: string,
     values: readonly [teamId: string, ...Values],
@@ -35,8 +35,8 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
   }
 
   /**
-   * Traces from `fromSeq` down to `toSeq` in chunks. The database ends its answer when the stored payloads fill a chunk; unpacked they
-   * may be much more, so what comes is unpacked and handed on bit by bit, in the same chunks as every store makes.
+   * Traces from `fromSeq` down to `toSeq` in chunks. The database returns rows until their stored payloads fill a chunk. Decompressed
+   * they may be much larger, so they are decompressed and yielded in chunks of the same size as in every store.
    */
   async function* walkDown(
     teamId: string,
@@ -50,7 +50,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
     for (let seq = fromSeq; seq >= toSeq;) {
       const rows = await ask(readDown(request), [teamId, toSeq, seq], isWanted);
       const lastSeq = Number(rows.at(-1)?.['seq'] ?? -1);
-      // The sequence has no gaps, so the rows say themselves whether one is missing.
+      // The sequence has no gaps, so the sequence numbers show whether a row is missing.
       if (lastSeq < toSeq || lastSeq !== seq - rows.length + 1) {
         throw tracesMissing(`up to ${seq}`);
       }
@@ -69,7 +69,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
 
   return {
     async page(teamId, request, isWanted) {
-      // Traces are never changed, and the counter is read before them: what it counts is there.
+      // Traces never change, and the counter is read first, so all traces that it counts exist.
       const [row] = await ask(ofOneTeam.readCounter, [teamId], isWanted);
       const { total, fromSeq, toSeq } = pageRange(counterFromRow(row), request);
       const walk = walkDown(teamId, fromSeq, toSeq, request, isWanted);

@@ -10,7 +10,7 @@ export function openSignInCodes({ reading, writing, begin }: Pools): SignInDirec
     return row?.['value'] as Uint8Array | undefined;
   }
 
-  /** One statement in a transaction of its own. */
+  /** Runs one statement in its own transaction. */
   async function write(text: string, values: Values): Promise<readonly Row[]> {
     const { rows } = await inTransaction(writing, begin, (client) => run(client, text, values));
     return rows;
@@ -20,7 +20,7 @@ export function openSignInCodes({ reading, writing, begin }: Pools): SignInDirec
     async sessionSecret() {
       const known = await readSecret();
       if (known) return known;
-      // Several servers may start at once: the insert of the first one wins, and all read the same value back.
+      // If several servers start at once, the first insert wins, and all read the same value back.
       await write(ofSmallTables.addSecret, [sessionSecretName, makeSessionSecret()]);
       const created = await readSecret();
       if (!created) throw new Error('the session secret was neither found nor created');

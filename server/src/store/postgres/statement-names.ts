@@ -2,8 +2,8 @@ import { hash } from 'node:crypto';
 import type pg from 'pg';
 
 /**
- * A statement that a connection knows by name is planned once and not each time, which for small ones is most of the work. A pooler hands
- * every transaction to some other connection that may not know it, so names are given only where there is none between.
+ * A prepared statement is planned only once per connection; for small statements planning is most of the work. A connection pooler may
+ * run each transaction on a different connection without the prepared statement, so names are used only if there is no pooler.
  */
 export interface Naming {
   isOn: boolean;
@@ -20,14 +20,14 @@ export function giveUpNames(client: pg.ClientBase): void {
   if (naming) naming.isOn = false;
 }
 
-/** The name of a statement on this connection; undefined where it should have none. */
+/** The prepared-statement name to use on this connection; undefined if it should not be prepared. */
 export function nameFor(client: pg.ClientBase, text: string): string | undefined {
   return namings.get(client)?.isOn === true ? nameOf(text) : undefined;
 }
 
 const names = new Map<string, string>();
 
-/** Made from the text, so that a name can never mean another statement, whoever gave it. */
+/** Derived from the text, so that a name always means the same statement. */
 function nameOf(text: string): string {
   let name = names.get(text);
   if (name === undefined) {
@@ -37,7 +37,7 @@ function nameOf(text: string): string {
   return name;
 }
 
-/** A pooler tells its clients a process of its own making, and statements tell the one that runs them. */
+/** A pooler gives its clients a made-up process id, while `pg_backend_pid()` returns the real one. */
 export function isBehindPooler(client: pg.ClientBase, backendPid: unknown): boolean {
   return Reflect.get(client, 'processID') !== backendPid;
 }

@@ -8,8 +8,8 @@ import type { PageRequest } from '../trace-reader.ts';
 import { tracesInsert } from './trace-columns.ts';
 
 /**
- * Every statement on the tables of the store. If a table is distributed by team, each reference to it is bound by `team_id = $1`, so that a
- * statement runs on one shard; a test reads all of them with PostgreSQL's own parser and checks that.
+ * Every statement on the tables of the store. If a table is distributed by team, each reference to it is restricted by `team_id = $1`, so
+ * that the statement runs on one shard. A test parses all statements with PostgreSQL's own parser and checks this.
  */
 const shortColumns = `seq, ${narrowAndId}`;
 const traceColumns = `seq, ${columnsOfTrace}`;
@@ -18,7 +18,7 @@ const measureColumns = measureNames.join(', ');
 const addedUp = measureNames.map((name) => `${name} = rollups.${name} + excluded.${name}`);
 const measureArrays = measureNames.map((_, i) => `$${i + 5}::bigint[]`);
 
-// --- Of one team ---
+// --- For one team ---
 
 const replaceRequest = `
     on conflict (team_id, key_hash) do update set
@@ -33,8 +33,8 @@ const writing = {
     insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
     values ($1, $2::bigint, $2::bigint - 1, 0) on conflict (team_id) do nothing`,
 
-  // Payloads are sent as one run of bytes in which each row knows its ranges: an array of bytes would be sent as text, twice as long.
-  // A plain `select from unnest` would be planned on a coordinator; joined to the team's counter it runs on the team's shard.
+  // All payloads are sent as one byte string, and each row has its ranges in it: an array of bytea would be sent as text, twice as long.
+  // A plain `select from unnest` would run on the coordinator; joined with the team's counter it runs on the team's shard.
   insertTraces: `
     insert into traces (team_id, ${tracesInsert.columns})
     select c.team_id, ${tracesInsert.values}
@@ -56,7 +56,7 @@ const writing = {
     select key_hash, body_hash, first_seq, count, rejected from idempotency
     where team_id = $1 and key_hash = any($2::text[]) and expires_at_us > $3`,
 
-  // A few at a time: a transaction must not stand still because yesterday was busy.
+  // A few at a time, so that a transaction does not take long after a busy day.
   forgetRequests: `
     delete from idempotency where team_id = $1 and key_hash in (
       select key_hash from idempotency where team_id = $1 and expires_at_us <= $2
@@ -124,7 +124,7 @@ const reading = {
     order by dimension, day, key limit ${limits.auditChunkRows}`,
 };
 
-/** The dimension stands in the text: as a parameter it would be planned anew each time. */
+/** The dimension is part of the text: as a parameter it would be planned again each time. */
 function readGroups(dimension: Dimension): string {
   return `
     select key, ${measureColumns} from rollups
@@ -133,8 +133,8 @@ function readGroups(dimension: Dimension): string {
 }
 
 /**
- * Rows between two sequence numbers, as long as the payloads of the rows before fill no chunk. Their stored length is known without
- * reading them, and what is omitted is not read at all.
+ * Rows between two sequence numbers, until their payloads fill a chunk. The stored length is known without reading a payload, and
+ * omitted payloads are not read at all.
  */
 function readInChunks(
   order: 'asc' | 'desc',
@@ -162,7 +162,7 @@ function readInChunks(
 
 export const ofOneTeam = { ...writing, ...reading };
 
-/** Newest first, by the payloads that are read, whole or cut: one statement for each combination. */
+/** Newest first. One statement for each combination of payloads, whole or shortened. */
 export const readDownStatements: ReadonlyMap<string, string> = new Map(
   combinationsOf(payloadNames).flatMap((payloads) =>
     [false, true].map((isCut) => [
@@ -176,7 +176,7 @@ function downName(payloads: readonly PayloadName[], isCut: boolean): string {
   return `${payloads.join()}${isCut ? ' cut' : ''}`;
 }
 
-/** The statement of one team that reads such a page. */
+/** The statement that reads such a page. */
 export function readDown({ omit, previewChars = null }: PageRequest): string {
   const payloads = payloadNames.filter((name) => !omit.has(name));
   const name = downName(payloads, previewChars !== null);
@@ -185,7 +185,7 @@ export function readDown({ omit, previewChars = null }: PageRequest): string {
   return statement;
 }
 
-/** Every subset, with the names in their order. */
+/** Every subset of the names, in their order. */
 function combinationsOf<T>(names: readonly T[]): T[][] {
   return names.reduce<T[][]>(
     (before, name) => [...before, ...before.map((some) => [...some, name])],
@@ -193,7 +193,7 @@ function combinationsOf<T>(names: readonly T[]): T[][] {
   );
 }
 
-// --- Of small tables that every node holds ---
+// --- For small tables, which are on every node ---
 
 const selectKey = `
   select k.id, k.hash, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
@@ -234,7 +234,7 @@ export const ofSmallTables = {
   takeSignInCode: `delete from sign_in_codes where code_hash = $1 and expires_at_us > $2 returning key_id`,
 };
 
-// --- Over all teams: asked by operators and at the start, never by a request ---
+// --- For all teams: used by commands and at startup, never by a request ---
 
 export const overAllTeams = {
   readTeams: `

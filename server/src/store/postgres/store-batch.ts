@@ -11,7 +11,7 @@ import { failureOf } from './postgres-failures.ts';
 import { attemptBatch, wasStored } from './team-transaction.ts';
 import type { PackedWrite, TeamWrites } from './team-writes.ts';
 
-/** Stores writes of one team; resolves with an outcome for each, whatever happens. */
+/** Stores writes of one team. Never rejects: resolves with an outcome for each write. */
 export type StoreBatch = (
   teamId: string,
   writes: readonly TraceWrite[],
@@ -27,7 +27,7 @@ export function openStoreBatch(
     return { kind: 'stored', outcomes: batch.outcomes };
   }
 
-  /** Tries again as long as that can help. */
+  /** Retries as long as that may help. */
   async function store(teamId: string, writes: readonly PackedWrite[]): Promise<BatchResult> {
     const startMs = performance.now();
     for (let attempts = 1; ; attempts++) {
@@ -54,7 +54,7 @@ export function openStoreBatch(
 
   return async (teamId, writes) => {
     try {
-      // Before the transaction, so that no lock is held meanwhile.
+      // Before the transaction, so that no lock is held during compression.
       const packed = writes.map((write) => ({ write, payloads: write.drafts.map(packPayloads) }));
       return await storeInHalvesAsync(packed, (batch) => store(teamId, batch));
     } catch (error) {

@@ -1,6 +1,6 @@
 /**
- * How the tables lie on a Citus cluster. Small tables are on every node; those that grow are split by team, so that everything of one
- * team is on one node. `tracetally distribute` makes it so, and a test holds every statement to it.
+ * The distribution of tables on a Citus cluster. Small tables are on every node. Those that grow are distributed by team, so that all
+ * data of one team is on one node. `tracetally distribute` sets this up, and a test checks every statement against it.
  */
 export const tablesOnEveryNode = [
   'tracetally_schema',
@@ -11,7 +11,7 @@ export const tablesOnEveryNode = [
   'sign_in_codes',
 ] as const;
 
-/** The first one is what the others lie with. */
+/** The others are co-located with the first one. */
 export const tablesByTeam = ['team_counters', 'traces', 'rollups', 'idempotency'] as const;
 
 export const teamColumn = 'team_id';

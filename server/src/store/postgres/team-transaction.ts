@@ -17,14 +17,14 @@ import type { PackedWrite } from './team-writes.ts';
 /** How one attempt at a batch ended. */
 export type Attempt =
   | { kind: 'stored'; batch: TeamWrites }
-  /** Nothing of it is stored, and nothing will be. */
+  /** Nothing is stored, and nothing will be. */
   | { kind: 'failed'; error: unknown }
-  /** The connection or a node broke while the commit was under way: it may be stored, now or in a moment. */
+  /** The connection or a node failed during the commit: the batch may be stored, now or in a moment. */
   | { kind: 'doubtful'; batch: TeamWrites; error: unknown };
 
 /**
- * One team's batch in one transaction: the counter first, which locks the team, then its rows and the commit, all sent together. The
- * number of statements does not grow with the batch.
+ * Stores one team's batch in one transaction. The first round trip locks the team's counter; the second sends all rows and the
+ * commit. The number of statements does not depend on the size of the batch.
  */
 export async function attemptBatch(
   { writing, begin }: Pools,
@@ -46,7 +46,7 @@ export async function attemptBatch(
     for (const write of writes) batch.add(write);
     const statements = batch.traces.firstId === null ? [] : statementsOf(teamId, batch, wallUs);
     const attempt = await commitAll(client, batch, statements);
-    // Its transaction has ended, one way or the other, where the connection still tells.
+    // Unless the connection is lost, the transaction has ended and the connection can be reused.
     client.release(attempt.kind !== 'stored' && attempt.error instanceof ConnectionLost);
     return attempt;
   } catch (error) {
@@ -69,7 +69,7 @@ function statementsOf(teamId: string, batch: TeamWrites, wallUs: number): Statem
   ];
 }
 
-/** After a statement that fails PostgreSQL runs no other of the transaction, and its commit only ends it. */
+/** If a statement fails, PostgreSQL skips the rest of the transaction, and the commit rolls back. */
 async function commitAll(
   client: pg.ClientBase,
   batch: TeamWrites,
@@ -83,7 +83,7 @@ async function commitAll(
   const last = answers.at(-1);
   if (failed?.status === 'rejected') {
     const error: unknown = failed.reason;
-    // A coordinator says the same of a commit that a node refused and of one whose answer it missed.
+    // A Citus coordinator reports the same error whether a node rejected the commit or the node's reply was lost.
     const isDoubtful = error instanceof ConnectionLost || failed === last;
     return isDoubtful && statements.length > 0
       ? { kind: 'doubtful', batch, error }
@@ -91,10 +91,10 @@ async function commitAll(
   }
   const command = last?.status === 'fulfilled' ? last.value.command : 'nothing';
   if (command === 'COMMIT') return { kind: 'stored', batch };
-  return { kind: 'failed', error: new Error(`the commit was answered with ${command}`) };
+  return { kind: 'failed', error: new Error(`the reply to the commit was ${command}`) };
 }
 
-/** Waits until no other transaction of the team is under way. Where the team has no traces yet, its sequence begins at `firstSeq`. */
+/** Waits until no other transaction of the team is in progress. If the team has no traces yet, its sequence starts at `firstSeq`. */
 export async function lockTeam(
   client: pg.ClientBase,
   teamId: string,
@@ -102,7 +102,7 @@ export async function lockTeam(
 ): Promise<TeamCounter> {
   const found = (await run(client, ofOneTeam.lockCounter, [teamId])).rows[0];
   if (found) return counterFromRow(found);
-  // The team's first trace. Where another transaction is adding the row too, this waits for it.
+  // The team's first trace. If another transaction is adding the row too, this waits for it.
   await run(client, ofOneTeam.addCounter, [teamId, firstSeq]);
   return lockTeam(client, teamId);
 }
@@ -135,8 +135,8 @@ function addRequests(teamId: string, { requests }: TeamWrites, wallUs: number): 
 }
 
 /**
- * Finds out whether a doubtful commit came about. The old transaction holds the team's lock as long as it lives, on whichever server it
- * is forgotten; when we have the lock, it has ended, and its first trace is there or not. Null where that cannot be found out in time.
+ * Finds out whether a doubtful commit succeeded. The old transaction holds the team's lock until it ends, even if its connection is
+ * lost. Once we have the lock, it has ended, and its first trace shows whether it was committed. Null if the time limit passes first.
  */
 export async function wasStored(
   pools: Pools,
@@ -164,7 +164,7 @@ async function lookFor(
     await run(client, begin);
     await lockTeam(client, teamId);
     const { rowCount } = await run(client, ofOneTeam.findTrace, [teamId, traceId]);
-    // Where a standby must have everything first, a commit waits for that, and with it for the one in doubt.
+    // With synchronous replication, this commit also waits until the doubtful one has reached the standby.
     await run(client, 'commit');
     client.release();
     return rowCount === 1;

@@ -7,13 +7,13 @@ import { TeamBatch } from '../team-batch.ts';
 import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import { TraceColumns } from './trace-columns.ts';
 
-/** A write with its payloads packed, one for each draft. */
+/** A write with the packed payloads of each draft. */
 export interface PackedWrite {
   write: TraceWrite;
   payloads: readonly PackedPayloads[];
 }
 
-/** What one transaction of one team writes, worked out in memory. */
+/** What one transaction of one team writes, computed in memory. */
 export class TeamWrites {
   readonly outcomes: WriteOutcome[] = [];
   readonly traces = new TraceColumns();
@@ -59,7 +59,7 @@ export class TeamWrites {
     this.outcomes.push({ kind: 'stored', stamps });
     if (!request) return;
     this.requests.push({ request, ...range });
-    // The same request may come again in the same batch.
+    // The same request may be repeated in the same batch.
     const { keyHash, bodyHash, rejected } = request;
     this.#earlier.set(keyHash, { bodyHash, ...range, rejected });
   }

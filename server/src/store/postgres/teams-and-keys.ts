@@ -6,7 +6,7 @@ import type { Pools } from './connection.ts';
 import { openKeyFinder } from './key-finder.ts';
 import { ofSmallTables, overAllTeams } from './statements.ts';
 
-/** Small tables, read at sign-in and written by the command line. */
+/** The tables of teams and API keys: read to authenticate requests, written mostly by commands. */
 export function openTeamsAndKeys({
   reading,
   writing,
@@ -32,7 +32,7 @@ export function openTeamsAndKeys({
         return rowCount === 1;
       });
       if (created) return { team, created };
-      // Another process was first, and has committed: the insert has waited for that.
+      // Another process has created it; the insert waited for that commit.
       const theirs = await readTeam(ofSmallTables.readTeamByName, name);
       if (!theirs) throw new Error(`the team ${team.id} was neither created nor found`);
       return { team: theirs, created };

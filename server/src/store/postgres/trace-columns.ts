@@ -19,7 +19,7 @@ const narrow = narrowNames.map((name) => {
   return { name, column: columnOf(name), type, isText: type === 'text[]' };
 });
 
-/** The columns that `unnest` makes: name and type, in the order of `TraceColumns.values()` after the bytes. */
+/** The columns that `unnest` returns: name and type, in the order of `TraceColumns.values()` after the bytes. */
 const sentColumns: readonly (readonly [name: string, type: string])[] = [
   ['seq', 'bigint[]'],
   ['id', 'uuid[]'],
@@ -44,7 +44,7 @@ export const tracesInsert = {
   names: sentColumns.map(([name]) => name).join(', '),
 };
 
-/** The traces of one batch as columns, which is how `unnest` takes them. */
+/** The traces of one batch as columns, as `unnest` needs them. */
 export class TraceColumns {
   readonly #rows: TraceRow[] = [];
   readonly #bytes: Uint8Array[] = [];
@@ -96,7 +96,7 @@ interface TraceRow {
   ranges: readonly (ByteRange | null)[];
 }
 
-/** Where bytes begin, counted from one, and how many they are. */
+/** The position of the first byte, starting at one, and the number of bytes. */
 interface ByteRange {
   at: number;
   length: number;

@@ -41,7 +41,7 @@ export function openTransfer({ reading, writing, begin }: Pools): Transfer {
       await inTransaction(writing, begin, async (client) => {
         const { rowCount } = await run(client, ofSmallTables.addTeam, [id, name, createdAtUs]);
         if (rowCount === 1) return;
-        // Another process may just have added the same one.
+        // Another process may have just added the same team.
         const there = await run(client, ofSmallTables.readTeamById, [id]);
         if (there.rowCount !== 1) throw nameIsTaken(name);
       });
@@ -95,7 +95,7 @@ export function openTransfer({ reading, writing, begin }: Pools): Transfer {
   };
 }
 
-/** Servers keep at least one connection; tools have another name. */
+/** Every server has at least one open connection; tools use another application name. */
 const countServers = `
   select count(*) from pg_stat_activity
   where datname = current_database() and application_name = '${serverName}'`;

@@ -5,13 +5,13 @@ import type { TraceWrite, TraceWriter, WriteOutcome } from '../trace-writer.ts';
 import type { StoreBatch } from './store-batch.ts';
 
 /**
- * Each team has a lane with one transaction under way at a time, since its counter row allows no more; writes that arrive meanwhile
- * share the next one. Lanes of different teams run side by side, as many as there are connections, and take turns.
+ * Each team has a lane with one transaction at a time, since its counter row is locked; writes that arrive in the meantime share
+ * the next one. Lanes of different teams run in parallel, as many as there are connections, and take turns.
  */
 export class Writer implements TraceWriter {
   readonly #store: StoreBatch;
   readonly #lanes = new Map<string, Lane>();
-  /** Lanes whose writes wait for more that follows. */
+  /** Lanes that wait because more writes follow in this turn. */
   #held: Lane[] = [];
   /** Lanes that run next, in this order. */
   readonly #ready: Lane[] = [];
@@ -35,7 +35,7 @@ export class Writer implements TraceWriter {
     for (const [i, write] of writes.entries()) {
       const settle = (outcome: WriteOutcome): void => {
         outcomes[i] = outcome;
-        // Another team's transaction may still wait for its lock; this caller need not.
+        // This caller need not wait for another team's transaction.
         tell(i, outcome);
         left -= 1;
         if (left === 0) resolve(outcomes);
@@ -48,7 +48,7 @@ export class Writer implements TraceWriter {
     return promise;
   }
 
-  /** Throws if a write has waited for too long. */
+  /** Throws if a write has waited too long. */
   ping(): void {
     const nowMs = performance.now();
     for (const { busySinceMs, waiting } of this.#lanes.values()) {
@@ -60,7 +60,7 @@ export class Writer implements TraceWriter {
     }
   }
 
-  /** Resolves when nothing waits any more. */
+  /** Resolves when no write is waiting. */
   drain(): Promise<void> {
     if (this.#lanes.size === 0) return Promise.resolve();
     this.#wake();
@@ -127,18 +127,18 @@ interface Waiting {
 interface Lane {
   teamId: string;
   waiting: Waiting[];
-  /** Since when the oldest write of the running transaction waits; null if none runs. */
+  /** When the oldest write of the running transaction arrived; null if none is running. */
   busySinceMs: number | null;
-  /** It is in the line of lanes that may run next. */
+  /** Whether it is in the queue of lanes that run next. */
   isQueued: boolean;
 }
 
-/** Nothing of these was sent, so they are certainly not stored. Their callers may have left, and would send them again. */
+/** Fails writes that have waited too long. They were not sent to the database, so they are certainly not stored. */
 function failLate({ waiting }: Lane): void {
   const latestMs = performance.now() - limits.postgresWaitMsMax;
   const inTime = waiting.findIndex(({ sinceMs }) => sinceMs >= latestMs);
   for (const { settle } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
-    settle({ kind: 'failed', code: 'store_unavailable', reason: 'it waited for too long' });
+    settle({ kind: 'failed', code: 'store_unavailable', reason: 'the write waited too long' });
   }
 }
 

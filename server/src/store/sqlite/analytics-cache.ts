@@ -1,14 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 
-/** Answers that stay true until somebody commits: a dashboard that polls costs next to nothing between writes. */
+/** Caches analytics results until the next commit, so that a dashboard that polls costs almost nothing between writes. */
 export interface AnalyticsCache {
-  /** The cached answer if nothing was committed since; otherwise reads it now. `read` must not yield. */
+  /** Returns the cached result if nothing was committed since; otherwise calls `read`, which must be synchronous. */
   get<T>(question: string, read: () => T): T;
 }
 
 export function openAnalyticsCache(reading: DatabaseSync): AnalyticsCache {
-  // It changes when another connection, of this process or another, has committed.
+  // The value changes when any other connection commits, in this process or another.
   const readVersion = reading.prepare('pragma data_version');
   readVersion.setReturnArrays(true);
   const answers = new Map<string, unknown>();

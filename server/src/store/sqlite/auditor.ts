@@ -9,7 +9,7 @@ import { measureColumns, measuresFromRow, prepareMeasures } from './measures-row
 import { firstRowIdOf, lastRowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import { openTraceTables } from './trace-tables.ts';
 
-/** Each audit has a connection of its own: its read transaction may last for minutes. */
+/** Each audit has its own connection, since its read transaction may take minutes. */
 export function openAuditor(path: string): Auditor {
   return {
     async audit(teamId, look) {
@@ -37,7 +37,7 @@ export function openAuditor(path: string): Auditor {
         )
         .all();
       for (const row of orphans)
-        problems.push(`rows of a team that does not exist: no ${String(row['team_no'])}`);
+        problems.push(`rows of a team that does not exist: team number ${String(row['team_no'])}`);
       return problems;
     },
   };

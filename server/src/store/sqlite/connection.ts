@@ -4,37 +4,39 @@ import { OperatorError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { isBusy } from './sqlite-failures.ts';
 
-/** "TTly" in the file's header tells our files from other SQLite databases. */
+/** "TTly" in the file header distinguishes our files from other SQLite databases. */
 export const applicationId = 0x54546c79;
 
-/** 3.51.3 mended a bug by which a reset of the WAL could lose committed data. */
+/** 3.51.3 fixed a bug that could lose committed data when the WAL is reset. */
 const oldestSqlite = [3, 51, 3] as const;
 
-/** A connection that writes. Every setting that durability rests on is set here, and nowhere else. */
+/** Opens a connection for writing. All settings that durability depends on are set here. */
 export function openWriting(path: string): DatabaseSync {
   refuseOldSqlite();
   const db = new DatabaseSync(path, {
     timeout: limits.busyTimeoutMs,
     enableForeignKeyConstraints: true,
   });
-  // FULL syncs the WAL at each commit. NORMAL would lose acknowledged traces in a power cut.
+  // FULL syncs the WAL at each commit. NORMAL would lose acknowledged traces in a power failure.
   db.exec('pragma synchronous = full');
   const { journal_mode: mode } = db.prepare('pragma journal_mode = wal').get() ?? {};
   if (mode !== 'wal') {
     db.close();
-    throw new OperatorError(`${path} cannot be used in WAL mode; is it on a network file system?`);
+    throw new OperatorError(
+      `${path} cannot be opened in WAL mode. Is it on a network file system?`,
+    );
   }
   return db;
 }
 
-/** A connection that only reads. */
+/** Opens a read-only connection. */
 export function openReading(path: string): DatabaseSync {
   return new DatabaseSync(path, { readOnly: true, timeout: limits.busyTimeoutMs });
 }
 
 /**
- * Runs the work in one transaction. IMMEDIATE takes the write lock at once: a transaction that begins by reading could
- * fail halfway when another process has written meanwhile.
+ * Runs the work in one transaction. IMMEDIATE takes the write lock at the start: a transaction that starts with a read could
+ * fail later if another process has written in the meantime.
  */
 export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
   db.exec('begin immediate');
@@ -48,7 +50,7 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
-/** Runs the work without waiting for a lock that another process holds: it fails at once. */
+/** Runs the work without waiting for locks: it fails immediately if another process holds one. */
 export function withoutWaiting(db: DatabaseSync, work: () => void): void {
   db.exec('pragma busy_timeout = 0');
   try {
@@ -59,8 +61,8 @@ export function withoutWaiting(db: DatabaseSync, work: () => void): void {
 }
 
 /**
- * Runs one short transaction on the main thread of a server, without waiting for the lock there: the writer may hold it until this very
- * thread sends it the rest of its batch.
+ * Runs one short transaction on the main thread of a server. It retries instead of blocking on the lock, since the writer may hold
+ * the lock until the main thread sends it the rest of its batch.
  */
 export async function retryWhileBusy<T>(db: DatabaseSync, work: () => T): Promise<T> {
   const untilMs = performance.now() + limits.busyTimeoutMs;
@@ -76,7 +78,7 @@ export async function retryWhileBusy<T>(db: DatabaseSync, work: () => T): Promis
   }
 }
 
-/** A full disk has already rolled back by itself. */
+/** If the disk is full, SQLite has already rolled back. */
 export function rollBack(db: DatabaseSync): void {
   if (db.isTransaction) db.exec('rollback');
 }
@@ -89,7 +91,7 @@ function refuseOldSqlite(): void {
     if (part > oldest) return;
     if (part < oldest) {
       throw new OperatorError(
-        `SQLite ${version} is too old; ${oldestSqlite.join('.')} or newer is needed. Use the Node.js that this project pins.`,
+        `SQLite ${version} is too old; TraceTally needs ${oldestSqlite.join('.')} or newer. Use the Node.js version that this project pins.`,
       );
     }
   }

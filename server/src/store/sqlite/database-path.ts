@@ -3,8 +3,8 @@ import { basename, dirname, join, resolve } from 'node:path';
 import { OperatorError } from '../../errors.ts';
 
 /**
- * The one path by which a database file is known. SQLite's log and the server's lock go by the path, so a second path to the same
- * file would have a lock of its own. A link whose file is not there yet leads to where the file will be.
+ * The resolved path of a database file. SQLite's log and the server's lock are named after the path, so a second path to the same
+ * file would have its own lock. A link to a file that does not exist yet resolves to the path of that file.
  */
 export function realDatabasePath(path: string): string {
   let at = path;
@@ -14,21 +14,25 @@ export function realDatabasePath(path: string): string {
     if (lstatSync(name, { throwIfNoEntry: false })?.isSymbolicLink() !== true) return name;
     at = resolve(folder, readlinkSync(name));
     if (!existsSync(dirname(at))) {
-      throw new OperatorError(`${path} is a link to ${at}, but there is no folder ${dirname(at)}.`);
+      throw new OperatorError(
+        `${path} is a symbolic link to ${at}, but the folder ${dirname(at)} does not exist.`,
+      );
     }
   }
-  throw new OperatorError(`${path} is a link that leads in a circle, or over too many others.`);
+  throw new OperatorError(
+    `${path} is a symbolic link that leads to itself, or a chain of too many links.`,
+  );
 }
 
-/** As many as Linux follows. */
+/** The same limit as in Linux. */
 const linksMax = 40;
 
-/** A hard link cannot be told from the file itself, so a file that has one is not opened by any of its names. */
+/** A hard link cannot be distinguished from the file itself, so a file with several names is never opened. */
 export function refuseSecondName(path: string): void {
   const stat = statSync(path, { throwIfNoEntry: false });
   if (!stat?.isFile() || stat.nlink <= 1) return;
   throw new OperatorError(
-    `${path} has ${stat.nlink} names (hard links). SQLite's log goes by the name, so use by two names would damage the file. ` +
-      'Remove the other names, or work on a copy that was made while no server ran.',
+    `${path} has ${stat.nlink} names (hard links). SQLite's log is named after the file, so opening it under two names would damage it. ` +
+      'Remove the other names, or use a copy that was made while no server was running.',
   );
 }

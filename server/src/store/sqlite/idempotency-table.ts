@@ -10,7 +10,7 @@ import type { StoredRequest } from '../transfer.ts';
 export interface IdempotencyTable {
   /** An earlier request with this idempotency key that has not expired. */
   find(teamNo: number, request: IdempotentRequest, nowUs: number): EarlierRequest | null;
-  /** Adds the request, and deletes some of the team's that have expired. */
+  /** Adds the request, and deletes some of the team's expired ones. */
   add(teamNo: number, request: IdempotentRequest, traces: StoredRange, nowUs: number): void;
 }
 
@@ -27,7 +27,7 @@ export function openIdempotencyTable(db: DatabaseSync): IdempotencyTable {
     select body_hash, first_seq, count, rejected from idempotency
     where team_no = ? and key_hash = ? and expires_at_us > ?`);
   const insert = db.prepare(insertRequest);
-  // A few at a time: a transaction must not take long because yesterday was busy.
+  // A few at a time, so that a transaction does not take long after a busy day.
   const deleteExpired = db.prepare(`
     delete from idempotency where team_no = ?1 and key_hash in (
       select key_hash from idempotency where team_no = ?1 and expires_at_us <= ?2

@@ -5,17 +5,17 @@ import type { Measures } from '../../core/rollup.ts';
 
 export const measureColumns = measureNames.join(', ');
 
-/** A row as a list: a chart reads dozens of them, and names cost as much as the reading itself. */
+/** A row as an array. Creating objects with named properties would cost as much as reading the rows. */
 export type RowValues = readonly SQLOutputValue[];
 
-/** What Node's types do not know of: that rows are lists now. */
+/** Node's types do not express that rows are arrays. */
 export interface MeasuresStatement {
   get(...values: SQLInputValue[]): RowValues | undefined;
   all(...values: SQLInputValue[]): RowValues[];
   iterate(...values: SQLInputValue[]): Iterable<RowValues>;
 }
 
-/** A statement that reads sums: rows as lists, integers as BigInt since sums may pass 2^53. */
+/** A statement that reads sums: rows as arrays, integers as BigInt since sums may exceed 2^53. */
 export function prepareMeasures(db: DatabaseSync, sql: string): MeasuresStatement {
   const statement = db.prepare(sql);
   statement.setReadBigInts(true);
@@ -23,7 +23,7 @@ export function prepareMeasures(db: DatabaseSync, sql: string): MeasuresStatemen
   return statement as unknown as MeasuresStatement;
 }
 
-/** Reads `measureColumns`, of which the first is at `at`. */
+/** Reads `measureColumns`, starting at index `at`. */
 export function measuresFromRow(row: RowValues, at: number): Measures {
   const measures: Record<string, unknown> = {};
   for (const [i, name] of measureNames.entries()) measures[name] = row[at + i];

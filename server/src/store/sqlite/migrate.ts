@@ -12,7 +12,7 @@ export function readMigrations(): Migration[] {
   return readFolder(folder);
 }
 
-/** Refuses a file that is not ours to open. It is only read, so that it stays as it is. */
+/** Rejects a file that is not a TraceTally database or has a newer schema. Opens it read-only, so that it is not changed. */
 export function refuseForeignFile(path: string): void {
   if (!existsSync(path)) return;
   using db = openReading(path);
@@ -21,20 +21,20 @@ export function refuseForeignFile(path: string): void {
   const isEmpty = db.prepare('select count(*) as n from sqlite_schema').get()?.['n'] === 0;
   if (!isEmpty && pragmaNumber(db, 'application_id') !== applicationId) {
     throw new OperatorError(
-      `${path} is a SQLite database, but not one of TraceTally. It was left as it is.`,
+      `${path} is a SQLite database, but not a TraceTally database. It was not changed.`,
     );
   }
   if (version > newest) {
     throw new OperatorError(
-      `${path} was written by a newer TraceTally (schema ${version}; this one knows ${newest}). ` +
-        'Use that version or a newer one. The file was left as it is.',
+      `${path} was written by a newer TraceTally (schema ${version}; this version supports up to ${newest}). ` +
+        'Use that version or a newer one. The file was not changed.',
     );
   }
 }
 
 /**
- * Brings the file to the newest schema, all steps in one transaction. No server may run on it meanwhile, so the caller
- * either holds the server's lock or it is taken here.
+ * Migrates the file to the newest schema in one transaction. No server may use it at the same time, so the server lock
+ * is taken here unless the caller holds it.
  */
 export function migrate(db: DatabaseSync, path: string, holdsLock: boolean): void {
   const migrations = readMigrations();

@@ -3,18 +3,18 @@ import { constants } from 'node:os';
 import { limits } from '../../limits.ts';
 
 /**
- * The files of a database as they were when it was opened. SQLite goes on writing into a file that was removed or replaced
- * under it, and what it commits there is gone after a restart. So the files at these names are compared before a commit is
- * acknowledged: three calls of stat, some 5 µs.
+ * The files of a database as they were when it was opened. SQLite continues to write to a file that was removed or replaced,
+ * and such commits are lost after a restart. So the files are compared before each commit is acknowledged. This takes three
+ * stat calls, about 5 µs.
  */
 export interface OpenFiles {
-  /** What has happened to them, as a sentence for operators; null if they are still the same. */
+  /** Describes for operators how the files have changed; null if they have not. */
   changedBy(): string | null;
-  /** Whether there is no room beside them: SQLite reports a full quota as any other failed write. */
+  /** Whether the disk or a quota is full: SQLite reports a full quota like any other failed write. */
   isOutOfRoom(): boolean;
 }
 
-/** The database itself, its log, and the index of the log, on which its locks are. */
+/** The database, its log, and the index of the log, which also holds the locks. */
 const suffixes = ['', '-wal', '-shm'];
 
 /** The log and its index exist as soon as a connection in WAL mode has read something. */
@@ -31,7 +31,7 @@ export function watchOpenFiles(path: string): OpenFiles {
         const now = identityOf(name);
         if (now?.dev === dev && now.ino === ino) continue;
         const what = now === null ? 'removed or cannot be accessed' : 'replaced';
-        return `${name} was ${what} while the server was using it. Nothing more is written: put the right files in place, then restart the server`;
+        return `${name} was ${what} while the server was using it. Writes have stopped: restore the original files, then restart the server`;
       }
       return null;
     },
@@ -44,7 +44,7 @@ function isOutOfRoom(probe: string): boolean {
     writeFileSync(probe, Buffer.alloc(limits.roomProbeBytes));
     return false;
   } catch (error) {
-    // By number: Node has no name for a full quota.
+    // By number, since Node has no name for this error.
     const { errno = 0 } = error as NodeJS.ErrnoException;
     return -errno === constants.errno.EDQUOT || -errno === constants.errno.ENOSPC;
   } finally {
@@ -52,7 +52,7 @@ function isOutOfRoom(probe: string): boolean {
   }
 }
 
-/** A file that cannot be removed must not end the writer. */
+/** A file that cannot be removed must not stop the writer. */
 function removeQuietly(path: string): void {
   try {
     rmSync(path, { force: true });
@@ -61,7 +61,7 @@ function removeQuietly(path: string): void {
   }
 }
 
-/** It never throws: an error after a commit would count as one of the commit. */
+/** It never throws: an error after a commit would look like a failed commit. */
 function identityOf(name: string): { dev: bigint; ino: bigint } | null {
   try {
     const stat = statSync(name, { bigint: true, throwIfNoEntry: false });

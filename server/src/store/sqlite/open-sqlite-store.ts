@@ -31,9 +31,9 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
 
   try {
     if (mustExist && !existsSync(options.path)) {
-      throw new OperatorError(`There is no database ${options.path}.`);
+      throw new OperatorError(`The database ${options.path} does not exist.`);
     }
-    // Before the path is resolved: a folder that is not there yet may lie below a link.
+    // Before the path is resolved: the missing folder may be inside a linked one.
     mkdirSync(dirname(options.path), { recursive: true });
     const path = realDatabasePath(options.path);
     refuseSecondName(path);
@@ -61,7 +61,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       ...translateFailures(openTransfer(db, path, (release) => void closers.push(release))),
     };
 
-    // Last of all, so that nothing can fail any more while its thread runs.
+    // Last, so that nothing can fail after its thread has started.
     let starting: Promise<WriterClient> | null = null;
     const writer = (): Promise<WriterClient> => (starting ??= startWriter(path, clock, options));
     const running = role === 'server' ? await writer() : null;

@@ -16,7 +16,7 @@ import type {
 } from './reading-messages.ts';
 import { groupFromRow } from './measures-rows.ts';
 
-/** The main thread's end of the reading thread. */
+/** The main thread's client of the reading thread. */
 export interface ReadingClient {
   topGroups(
     teamId: string,
@@ -27,7 +27,7 @@ export interface ReadingClient {
   close(): void;
 }
 
-/** The thread starts with the first question and after it died: most services never need it. */
+/** Starts the thread on the first question, and again if it has died. Most servers never need it. */
 export function openReadingClient(
   path: string,
   files: Pick<OpenFiles, 'changedBy'>,
@@ -42,7 +42,7 @@ export function openReadingClient(
 
   function running(): ReadingThread {
     if (thread !== null && !thread.hasEnded) return thread;
-    // A file that was put in the place of ours would answer for another database.
+    // If the file was replaced, a new connection would read another database.
     const changed = files.changedBy();
     if (changed !== null) throw unavailable(changed);
     thread = new ReadingThread(path);
@@ -79,7 +79,7 @@ function groupsOf(rows: GroupRows): GroupMeasures[] {
   return rows.map(groupFromRow);
 }
 
-/** Every question is answered, also when the thread dies. */
+/** Every question gets a reply, even if the thread dies. */
 class ReadingThread {
   readonly #worker: Worker;
   readonly #waiting = new Map<number, PromiseWithResolvers<GroupRows>>();
@@ -90,7 +90,7 @@ class ReadingThread {
     const data: ReadingData = { path };
     const url = new URL('reading-thread.ts', import.meta.url);
     this.#worker = new Worker(url, { workerData: data });
-    // It keeps a process alive only while a question is open.
+    // The thread keeps the process alive only while a question is open.
     this.#worker.unref();
     this.#worker.on('message', (message: FromReading) => this.#settle(message));
     this.#worker.on('error', (error) => (this.#endedBy = messageOf(error)));

@@ -2,7 +2,7 @@ import type { SQLOutputValue } from 'node:sqlite';
 import type { Dimension } from '../../core/rollup.ts';
 import type { ErrorCode } from '../../errors.ts';
 
-/** What the main thread and the reading thread say to each other. */
+/** Messages between the main thread and the reading thread. */
 export interface ReadingData {
   path: string;
 }
@@ -13,7 +13,7 @@ export type GroupRows = readonly (readonly SQLOutputValue[])[];
 export type ReadingQuestion =
   /** The first `rowsMax` groups. */
   | { kind: 'top'; teamId: string; dimension: Dimension; rowsMax: number }
-  /** Keeps all groups as they are now under this number. Answered without rows. */
+  /** Creates a snapshot of all groups under this number. The reply has no rows. */
   | { kind: 'open'; list: number; teamId: string; dimension: Dimension }
   /** The next rows of a list; none at its end. */
   | { kind: 'next'; list: number }

@@ -1,6 +1,6 @@
 /**
- * The reading thread: for answers that take long. It has a connection of its own, so nothing that it does can hold up or date the
- * short reads of the main thread.
+ * The reading thread, for slow reads. It has its own connection, so it cannot block the short reads of the main thread or make
+ * them see old data.
  */
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
@@ -22,7 +22,7 @@ const port = parentPort;
 const db = openReading((workerData as ReadingData).path);
 const readTop = prepareMeasures(db, `${selectGroups} limit ?`);
 
-/** Lists that are being read, each in a temporary table: a slow peer then keeps no snapshot of the database open. */
+/** Lists that are being read, each in a temporary table, so that a slow peer does not keep a read transaction open. */
 const lists = new Map<number, { read: MeasuresStatement; lastRow: number }>();
 
 port.on('message', ({ ticket, question }: ToReading) => {

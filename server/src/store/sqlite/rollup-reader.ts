@@ -13,7 +13,7 @@ import {
 } from './measures-rows.ts';
 import type { ReadingClient } from './reading-client.ts';
 
-/** Reads sums. What may take long goes to the reading thread. */
+/** Reads sums. Slow reads run on the reading thread. */
 export function openRollupReader(
   db: DatabaseSync,
   reading: ReadingClient,
@@ -46,7 +46,7 @@ export function openRollupReader(
       const dimension = dimensions[name];
       const groups = cache.get(`${name} ${teamId}`, () => {
         const count = countGroups.get(teamId, dimension)?.['count'] as number;
-        // To sort a hundred thousand names takes too long for the thread that serves everything else.
+        // Sorting a hundred thousand names would block the main thread for too long.
         return count > limits.groupChunkRows
           ? null
           : readGroups.all(teamId, dimension).map(groupFromRow);

@@ -1,6 +1,6 @@
 /**
- * A trace's row id in SQL: the team's number above, the team's own sequence number below (docs/decisions/0003-trace-key.md). It may pass
- * 2^53, so SQLite builds it and takes it apart, and it never reaches JavaScript. The column is called `key`.
+ * A trace's row id in SQL: the team's number in the high bits, the sequence number in the low bits (docs/decisions/0003-trace-key.md).
+ * It may exceed 2^53, so it is built and split in SQL only. The column is called `key`.
  */
 export const rowIdOf = '((? << 40) | ?)';
 export const firstRowIdOf = '(? << 40)';

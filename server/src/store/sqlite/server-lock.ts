@@ -4,8 +4,8 @@ import { limits } from '../../limits.ts';
 import { isBusy } from './sqlite-failures.ts';
 
 /**
- * One server a file. The lock is SQLite's own, on a small file beside the database: the system frees it when the
- * process ends, however it ends. The command line takes it only for the moment of a migration, so it works beside a server.
+ * Allows one server per file. It is a SQLite lock on a small file next to the database, so the system releases it however the
+ * process ends. Commands take it only during a migration, so they can run at the same time as a server.
  */
 export function holdServerLock(path: string): () => void {
   const db = new DatabaseSync(`${path}.lock`, { timeout: limits.lockTimeoutMs });

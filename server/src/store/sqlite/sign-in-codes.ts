@@ -3,7 +3,7 @@ import { makeSessionSecret, sessionSecretName } from '../sign-in.ts';
 import type { SignInDirectory } from '../sign-in.ts';
 import { inTransaction, retryWhileBusy } from './connection.ts';
 
-/** The tables of sign-in sessions, which belong to one installation: no backup and no copy carries them. */
+/** The tables of dashboard sessions. They belong to one installation, so backups and copies do not include them. */
 export const sessionTables = ['server_secrets', 'sign_in_codes'] as const;
 
 export function openSignInCodes(db: DatabaseSync): SignInDirectory {

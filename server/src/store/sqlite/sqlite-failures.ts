@@ -19,7 +19,7 @@ const sharedMemorySize = 4874;
 
 export interface StoreFailure {
   code: ErrorCode;
-  /** It is not known what is on the disk: the writer must not go on. */
+  /** It is not known what is on the disk, so the writer must stop. */
   isFatal: boolean;
   /** The store itself failed, so smaller batches would fail too. */
   isOfStore: boolean;
@@ -31,7 +31,7 @@ export function failureOf(error: unknown): StoreFailure {
   if (error instanceof Failure) return { code: error.code, isFatal: false, isOfStore: false };
   const extended = errcodeOf(error);
   const kind = extended & 0xff;
-  // A full disk shows as an I/O error if the shared-memory file cannot grow.
+  // A full disk is reported as an I/O error if the shared-memory file cannot grow.
   if (kind === kinds.full || extended === sharedMemorySize) return diskFull;
   if (
     kind === kinds.busy ||
@@ -47,7 +47,7 @@ export function failureOf(error: unknown): StoreFailure {
   return { code: 'internal', isFatal: false, isOfStore: false };
 }
 
-/** The same methods, but an error of SQLite reaches callers as a `Failure`. */
+/** The same methods, but SQLite errors are turned into a `Failure`. */
 export function translateFailures<T extends object>(methods: T): T {
   const translated = Object.entries(methods).map(([name, method]: [string, unknown]) => [
     name,
@@ -63,12 +63,12 @@ export function translateFailures<T extends object>(methods: T): T {
   return Object.fromEntries(translated) as T;
 }
 
-/** A write failed, as opposed to a sync, after which it is not known what is on the disk. */
+/** Whether a write failed. After a failed sync, in contrast, it is not known what is on the disk. */
 export function isWriteError(error: unknown): boolean {
   return errcodeOf(error) === writeError;
 }
 
-/** A sum past 2^63 becomes a floating-point number, which a strict table refuses. */
+/** A sum over 2^63 becomes a floating-point number, which a strict table rejects. */
 export function isOverflow(error: unknown): boolean {
   return errcodeOf(error) === constraintDatatype;
 }

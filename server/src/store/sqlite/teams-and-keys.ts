@@ -14,7 +14,7 @@ export const noteKeyUse = `
   insert into key_uses (key_id, last_used_at_us) values (?, ?)
   on conflict do update set last_used_at_us = max(last_used_at_us, excluded.last_used_at_us)`;
 
-/** Small tables, read at sign-in and written by the command line. */
+/** The tables of teams and API keys: read to authenticate requests, written mostly by commands. */
 export function openTeamsAndKeys(
   db: DatabaseSync,
 ): TeamDirectory & Omit<KeyDirectory, 'noteKeyUse'> {

@@ -19,8 +19,8 @@ interface TeamNumber {
 }
 
 /**
- * Reads traces on a connection of its own, so that reads neither wait for the writer nor delay it. Every statement is read to its end
- * before anything else runs: an open one would keep all reads of the connection at its snapshot, and hide acknowledged traces.
+ * Reads traces on a separate connection, so that reads neither wait for the writer nor delay it. Every statement is read to its end
+ * before anything else runs: an open one would keep the connection at its old snapshot and hide acknowledged traces.
  */
 export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'trace' | 'range'> {
   const begin = db.prepare('begin');
@@ -50,7 +50,7 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
     return { traces, nextSeq: seq - 1 };
   }
 
-  /** The counter and the first chunk in one read transaction, so that they agree. */
+  /** Reads the counter and the first chunk in one transaction, so that they are consistent. */
   function readFirstChunk(teamId: string, request: PageRequest) {
     begin.run();
     try {
@@ -71,7 +71,7 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
   return {
     async page(teamId, request) {
       const { total, team, first, nextSeq, toSeq } = readFirstChunk(teamId, request);
-      // Traces never change, so the later chunks need no transaction, and a slow reader holds nothing open.
+      // Traces never change, so the later chunks need no transaction, and a slow reader keeps nothing open.
       async function* rest() {
         for (let seq = nextSeq; seq >= toSeq;) {
           // Other requests take their turn between two chunks.
@@ -96,10 +96,9 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
   };
 }
 
-/** Nothing before it and nothing after it. */
 const emptyPage = { traces: [], nextSeq: -1 };
 
-/** One statement for each set of payloads, whole or cut: what is not asked for is not read from the disk. */
+/** One statement for each set of payloads, whole or shortened: omitted payloads are not read from disk. */
 function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSync {
   const prepared = new Map<string, StatementSync>();
   return ({ omit, previewChars = null }) => {

@@ -12,10 +12,10 @@ import { measureColumns } from './measures-rows.ts';
 import { rowIdOf } from './row-id.ts';
 import { isOverflow } from './sqlite-failures.ts';
 
-/** A team's traces, sums and counter, always written together in one transaction of the caller. */
+/** A team's traces, sums and counter, always written together in the caller's transaction. */
 export interface TraceTables {
   counter(teamId: string): TeamRow;
-  /** A batch whose rows are inserted at once. */
+  /** Opens a batch whose rows are inserted immediately. */
   openBatch(teamId: string): TeamRows;
   /** Writes the sums and the counter of a batch. */
   finish(rows: TeamRows): void;
@@ -38,7 +38,7 @@ const traceColumns = [
   'zstd_mask',
   ...payloadNames,
 ].join(', ');
-// The row id takes two of the values.
+// The row id is made from two of the values.
 const insertTraceSql = `insert into traces (${traceColumns}) values (${rowIdOf}, ${marks(3 + narrowColumns.length + payloadNames.length)})`;
 const addedUp = measureNames.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
 const addRollupSql = `
@@ -58,7 +58,7 @@ export function openTraceTables(db: DatabaseSync): TraceTables {
     insert into team_counters (team_no, first_seq, last_seq, last_created_at_us) values (?, ?, ?, ?)
     on conflict do update set last_seq = excluded.last_seq, last_created_at_us = excluded.last_created_at_us`);
   const insertTrace = db.prepare(insertTraceSql);
-  // It reports the id of the new row, which may pass 2^53.
+  // It returns the id of the new row, which may exceed 2^53.
   insertTrace.setReadBigInts(true);
   const addRollup = db.prepare(addRollupSql);
 
@@ -77,7 +77,7 @@ export function openTraceTables(db: DatabaseSync): TraceTables {
     try {
       addRollup.run(teamNo, dimension, day, group, ...measureNames.map((name) => measures[name]));
     } catch (error) {
-      // Of all sums only the cost can get there: 9.2 million traces of a million dollars.
+      // Only the sum of costs can become that large: 9.2 million traces of a million dollars.
       throw isOverflow(error) ? new Failure('total_cost_too_large', { cause: error }) : error;
     }
   }

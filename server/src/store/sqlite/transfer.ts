@@ -12,7 +12,7 @@ import { takeKeys, takeTeam } from './teams-and-keys.ts';
 import { openTraceTables } from './trace-tables.ts';
 import type { TraceTables } from './trace-tables.ts';
 
-/** Statements are prepared when they are needed: a server never transfers. */
+/** Statements are prepared when needed, since a server never transfers. */
 export function openTransfer(
   db: DatabaseSync,
   path: string,

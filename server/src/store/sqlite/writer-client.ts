@@ -23,7 +23,7 @@ interface Waiting {
   settle(outcomes: readonly WriteOutcome[]): void;
 }
 
-/** The main thread's end of the writer. Every append is settled, also when the thread dies. */
+/** The main thread's client of the writer thread. Every append is settled, even if the thread dies. */
 export async function startWriter(
   path: string,
   clock: ClockSource,
@@ -47,7 +47,7 @@ export async function startWriter(
     let at = 0;
     for (const ticket of message.tickets) {
       const own = waiting.get(ticket);
-      if (!own) throw new Error(`the writer answered the unknown ticket ${ticket}`);
+      if (!own) throw new Error(`the writer replied to the unknown ticket ${ticket}`);
       waiting.delete(ticket);
       own.settle(outcomes.slice(at, at + own.writes.length));
       at += own.writes.length;
@@ -63,7 +63,7 @@ export async function startWriter(
   worker.on('exit', () => {
     endedBy ??= 'the writer has stopped';
     ready.reject(new Error(endedBy));
-    // Whether the last commit succeeded cannot be known.
+    // It is not known whether the last commit succeeded.
     for (const { writes, settle } of waiting.values()) {
       settle(failAll(writes, { code: 'outcome_unknown', reason: endedBy }));
     }

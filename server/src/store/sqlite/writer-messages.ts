@@ -6,7 +6,7 @@ import type { ErrorCode } from '../../errors.ts';
 import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import type { KeyUse } from './writer.ts';
 
-/** What the two threads say to each other. */
+/** Messages between the main thread and the writer thread. */
 export interface WriterData {
   path: string;
   clock: ClockSource;
@@ -29,8 +29,8 @@ export type FromWriter =
     };
 
 /**
- * Values one after the other, without names. An object that crosses between threads takes the names of its fields along each
- * time, and they are looked up again one by one: for a trace of 1 KB that costs more than its text.
+ * Values in a flat array, without names. When an object is sent to another thread, its property names are copied and looked up
+ * again each time. For a trace of 1 KB that costs more than its text.
  */
 export type Packed = readonly unknown[];
 
@@ -63,7 +63,7 @@ function unpackDraft(take: () => unknown): TraceDraft {
   return draft as TraceDraft;
 }
 
-/** Instead of the number of stamps. */
+/** Used in place of the number of stamps. */
 const failed = -1;
 const replayed = -2;
 

@@ -1,7 +1,7 @@
 /**
- * The writer's thread. It takes one message, then all that wait behind it, commits them together, and answers. While it
- * waits for the disk, the next batch gathers at its port: that is the whole of group commit, without a timer. Rows go into the
- * open transaction as they come, so that both threads work while the main thread still parses the rest of its turn.
+ * The writer thread. It takes all waiting messages, commits them together, and replies. While it waits for the disk, the next
+ * batch gathers at its port: this is group commit without a timer. Rows are inserted into the open transaction as they arrive, so
+ * that both threads work while the main thread still parses the rest of its turn.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { openClock } from '../../core/clock.ts';
@@ -20,13 +20,13 @@ const { path, clock } = workerData as WriterData;
 const db = openWriting(path);
 const writer = new Writer(db, watchOpenFiles(path), openClock(clock));
 
-/** What was taken since the last commit. */
+/** The tickets taken since the last commit. */
 let tickets: number[] = [];
-/** By key, so that they stay few while the file is busy. */
+/** By API key, so that their number stays small while the file is busy. */
 const keyUses = new Map<string, KeyUse>();
 let rows = 0;
 let bytes = 0;
-/** The main thread has said that no more follow; until it does, the transaction stays open. */
+/** The main thread has announced that no more writes follow; until then the transaction stays open. */
 let isDue = false;
 
 port.on('message', (first: ToWriter) => {
@@ -44,7 +44,7 @@ answer({ kind: 'ready' });
 function take(message: Exclude<ToWriter, { kind: 'close' }>): void {
   if (message.kind === 'keyUse') {
     keyUses.set(message.use.keyId, message.use);
-    // It goes with the open transaction, or alone if there is none, or with the next one if the file is busy.
+    // It is written with the open transaction, alone if there is none, or with the next one if the file is busy.
     if (tickets.length === 0) noteKeyUses();
     return;
   }

@@ -23,11 +23,11 @@ export interface KeyUse {
 export interface Commit {
   outcomes: WriteOutcome[];
   clockJumps: ClockJump[];
-  /** Why nothing can be written any more; null as long as all is well. */
+  /** Why writes have stopped; null if they have not. */
   brokenBy: string | null;
 }
 
-/** Writes traces, and is the only one that does. It knows nothing of threads. */
+/** The only writer of traces. It is independent of threads. */
 export class Writer {
   readonly #db: DatabaseSync;
   readonly #files: OpenFiles;
@@ -37,7 +37,7 @@ export class Writer {
   readonly #noteUse: StatementSync;
   #brokenBy: string | null = null;
   #taken: TraceWrite[] = [];
-  /** What is known of `#taken` so far: what was applied, or the error that ended the transaction. */
+  /** The transaction with the writes in `#taken`, or the error that ended it. */
   #open: OpenTransaction | { error: unknown } | null = null;
 
   constructor(db: DatabaseSync, files: OpenFiles, clock: Clock) {
@@ -49,13 +49,13 @@ export class Writer {
     this.#noteUse = db.prepare(noteKeyUse);
   }
 
-  /** Adds writes to the open transaction; their rows are inserted at once. */
+  /** Adds writes to the open transaction; their rows are inserted immediately. */
   take(writes: readonly TraceWrite[]): void {
     this.#taken.push(...writes);
     this.#apply(writes);
   }
 
-  /** Commits everything taken. If a write fails, smaller transactions without it. */
+  /** Commits everything taken. If a write fails, commits the others in smaller transactions. */
   commit(keyUses: readonly KeyUse[]): Commit {
     const writes = this.#taken;
     this.#taken = [];
@@ -70,11 +70,11 @@ export class Writer {
     return { outcomes, clockJumps, brokenBy: this.#brokenBy };
   }
 
-  /** Records them in a transaction of their own. Best effort: not if another process holds the lock. */
+  /** Records them in a separate transaction. Best effort: skipped if another process holds the lock. */
   noteKeyUses(keyUses: readonly KeyUse[]): { isNoted: boolean; brokenBy: string | null } {
     if (this.#brokenBy !== null) return { isNoted: false, brokenBy: this.#brokenBy };
     try {
-      // A write that comes meanwhile would wait behind this one, then for the lock itself.
+      // Waiting for the lock here would delay writes that arrive in the meantime.
       withoutWaiting(this.#db, () => this.#db.exec('begin immediate'));
       for (const { keyId, atUs } of keyUses) this.#noteUse.run(keyId, atUs);
       this.#db.exec('commit');
@@ -100,8 +100,8 @@ export class Writer {
   }
 
   #begin(): OpenTransaction {
-    // IMMEDIATE takes the write lock at once: a transaction that begins by reading could fail halfway when another
-    // process has written meanwhile.
+    // IMMEDIATE takes the write lock at the start: a transaction that starts with a read could fail later if another
+    // process has written in the meantime.
     this.#db.exec('begin immediate');
     return new OpenTransaction(this.#tables, this.#requests);
   }
@@ -115,7 +115,7 @@ export class Writer {
       const jumps = open.finish();
       for (const { keyId, atUs } of keyUses) this.#noteUse.run(keyId, atUs);
       this.#db.exec('commit');
-      // The commit went into files that a restart may not find, so it must not be acknowledged.
+      // The commit was written to files that may not be found after a restart, so it must not be acknowledged.
       this.#brokenBy = this.#files.changedBy();
       if (this.#brokenBy !== null) return failed('outcome_unknown', this.#brokenBy);
       clockJumps.push(...jumps);
@@ -126,7 +126,7 @@ export class Writer {
     }
   }
 
-  /** After some errors nothing more may be written. */
+  /** After some errors the writer must stop. */
   #resultOf(error: unknown): BatchResult {
     const isOutOfRoom = isWriteError(error) && this.#files.isOutOfRoom();
     const { code, isFatal, isOfStore } = isOutOfRoom ? diskFull : failureOf(error);
@@ -140,7 +140,7 @@ function failed(code: 'store_unavailable' | 'outcome_unknown', reason: string): 
   return { kind: 'failed', code, reason, isOfStore: true };
 }
 
-/** The writes of a transaction that has begun. */
+/** The writes of an open transaction. */
 class OpenTransaction {
   readonly outcomes: WriteOutcome[] = [];
   readonly #tables: TraceTables;
@@ -166,7 +166,7 @@ class OpenTransaction {
     if (request) this.#requests.add(teamNo, request, { firstSeq, count: drafts.length }, wallUs);
   }
 
-  /** Writes what is kept until the end. Returns the clock jumps that were met. */
+  /** Writes the sums and counters. Returns the clock jumps that were detected. */
   finish(): ClockJump[] {
     for (const rows of this.#teams.values()) this.#tables.finish(rows);
     return [...this.#teams.values()].flatMap(({ batch }) => batch.jump ?? []);
