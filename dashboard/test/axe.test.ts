@@ -29,7 +29,7 @@ async function stumblingBlocks(page: Page, only: string[] | null): Promise<strin
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(
-    `axe finds nothing serious in any view, in the ${colorScheme} theme`,
+    `axe finds no serious problem in any view in the ${colorScheme} theme`,
     inBrowser(
       async ({ page, home, service, key, link, open, go }) => {
         const isClear = async (): Promise<void> =>
@@ -38,7 +38,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         await page.getByLabel('API key').waitFor();
         await isClear();
         await page.getByRole('button', { name: 'Sign in' }).click();
-        await page.getByText('No key yet').waitFor();
+        await page.getByText('No key entered').waitFor();
         await isClear();
 
         await open();
@@ -62,7 +62,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
           .waitFor();
         await isClear();
         await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-        await page.getByRole('table', { name: /of each day/ }).waitFor();
+        await page.getByRole('table', { name: /per day/ }).waitFor();
         await isClear();
 
         await go('#/traces');
@@ -72,7 +72,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         await page.getByRole('region', { name: 'Output' }).waitFor();
         await isClear();
         await go('#/traces/nonsense');
-        await page.getByText('No such trace').waitFor();
+        await page.getByText('Trace not found').waitFor();
         await isClear();
 
         await go((await link()).replace(home, ''));

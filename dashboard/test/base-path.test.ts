@@ -6,7 +6,7 @@ import { openStage, signInLink } from './support/stage.ts';
 const { inBrowser } = openStage({ flags: { 'base-path': '/v1' } });
 
 test(
-  'under a base path everything works, and nothing is asked for outside of it',
+  'under a base path everything works, and no request leaves it',
   inBrowser(async ({ page, home, service, key, keyId, watch }) => {
     assert.ok(home.endsWith('/v1/'));
     // Without the slash, and with the code in the fragment, which a redirect keeps.

@@ -41,7 +41,7 @@ test(
     await showsNoCost(costCell(page, /^Models/, 'free', 0));
     await showsNoCost(costCell(page, /^Features/, 'chat', 0));
     await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    const today = page.getByRole('table', { name: /of each day/ }).getByRole('row');
+    const today = page.getByRole('table', { name: /per day/ }).getByRole('row');
     await showsNoCost(today.nth(1).getByRole('cell').nth(2));
     // A day without calls has cost nothing.
     assert.equal(await today.nth(2).getByRole('cell').nth(2).innerText(), '$0.00');
@@ -132,7 +132,7 @@ for (const width of [1280, 360]) {
         await pointsLineUp(page.getByRole('table', { name: /^Models/ }), 5);
         await pointsLineUp(page.getByRole('table', { name: /^Features/ }), 5);
         await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-        await pointsLineUp(page.getByRole('table', { name: /of each day/ }), 7);
+        await pointsLineUp(page.getByRole('table', { name: /per day/ }), 7);
         await go('#/traces');
         await pointsLineUp(page.getByRole('table', { name: /^Traces/ }), 5);
       },

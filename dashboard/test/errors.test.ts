@@ -40,7 +40,7 @@ async function isNotBlank(page: Page): Promise<void> {
 }
 
 test(
-  'a server that stops is told, what is known stays, and the page recovers by itself',
+  'if the server stops, the page says so, keeps the last numbers, and recovers automatically',
   inBrowser(async ({ page, origins }) => {
     origins.push(new URL(fragile.url).origin);
     const { key, keyId } = await fragile.keyFor();
@@ -48,11 +48,11 @@ test(
     await page.goto(await signInLink(fragile, keyId));
     await page.getByRole('table', { name: /^Models/ }).waitFor();
     await bringDown();
-    const notice = page.getByRole('status').filter({ hasText: 'The server cannot be reached' });
+    const notice = page.getByRole('status').filter({ hasText: 'Cannot reach the server' });
     await notice.waitFor();
     await page.getByRole('button', { name: /now offline/ }).waitFor();
     await page.getByRole('button', { name: 'Try now' }).waitFor();
-    assert.match(await notice.innerText(), /These are the numbers of \d\d:\d\d:\d\d/);
+    assert.match(await notice.innerText(), /Showing data from \d\d:\d\d:\d\d/);
     assert.match(await page.getByRole('main').innerText(), /gpt-4o/);
     await bringUp();
     await recordOne(fragile, key, { model: 'after-the-pause' });
@@ -63,7 +63,7 @@ test(
 );
 
 test(
-  'while the server is away, other views say so and offer to try again, which works once it is back',
+  'while the server is down, other views say so, and "Try again" works once it is back',
   inBrowser(async ({ page, origins }) => {
     origins.push(new URL(fragile.url).origin);
     const { key, keyId } = await fragile.keyFor();
@@ -73,11 +73,11 @@ test(
     await bringDown();
     for (const fragment of ['#/traces', `#/traces/${trace.id}`]) {
       await page.goto(`${fragile.url}/${fragment}`);
-      await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+      await page.getByRole('alert').getByText('Cannot reach the server').waitFor();
       await isNotBlank(page);
     }
     await page.getByRole('button', { name: 'Try again' }).click();
-    await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+    await page.getByRole('alert').getByText('Cannot reach the server').waitFor();
     await bringUp();
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('still there').waitFor();
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  'signing in while the server is away says so, and works at the next try',
+  'signing in while the server is unreachable shows an error, and the next attempt works',
   inBrowser(async ({ page, home, key, service }) => {
     await recordOne(service, key);
     await page.goto(home);
@@ -100,7 +100,7 @@ test(
     await page.route('**/session', (route) => route.abort());
     await page.getByLabel('API key').fill(key);
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await page.getByText('The server cannot be reached').waitFor();
+    await page.getByText('Cannot reach the server').waitFor();
     assert.equal(await page.getByLabel('API key').inputValue(), key, 'it need not be typed again');
     await page.unroute('**/session');
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -109,13 +109,13 @@ test(
 );
 
 test(
-  'a reload whose first answers fail says so, and recovers',
+  'a reload whose first requests fail shows an error, and recovers',
   inBrowser(async ({ page, key, service, open }) => {
     await recordOne(service, key);
     await open();
     await page.route('**/analytics/**', (route) => route.abort());
     await page.reload();
-    await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+    await page.getByRole('alert').getByText('Cannot reach the server').waitFor();
     await isNotBlank(page);
     await page.unroute('**/analytics/**');
     await page.getByRole('button', { name: 'Try again' }).click();
@@ -153,15 +153,15 @@ async function showsWords({ page, go }: Visit, id: string, reply: Reply, words: 
 }
 
 test(
-  'errors and strange replies show words and a way on, never a blank page',
+  'errors and unexpected replies show a message and a button, never a blank page',
   inBrowser(async (visit) => {
     const { id } = await recordOne(visit.service, visit.key, { input: 'the question' });
     await visit.open();
     const replies: [reply: Reply, words: string][] = [
-      [problem(503, 'store_unavailable'), 'The server cannot read its store'],
+      [problem(503, 'store_unavailable'), 'The server cannot read its database'],
       [problem(500, 'something_new'), 'Words of the server.'],
       [{ status: 502, body: '<h1>Bad gateway</h1>' }, ''],
-      [{ status: 200, body: '<!doctype html>' }, 'Something else answered'],
+      [{ status: 200, body: '<!doctype html>' }, 'Unexpected reply'],
       [{ status: 200, json: { total: 1 } }, ''],
     ];
     for (const [reply, words] of replies) await showsWords(visit, id, reply, words);
@@ -169,7 +169,7 @@ test(
 );
 
 test(
-  'a reply of null shows words and a way on, never a blank page',
+  'a reply of null shows a message and a button, never a blank page',
   inBrowser(async (visit) => {
     const { id } = await recordOne(visit.service, visit.key, { input: 'the question' });
     await visit.open();
@@ -178,7 +178,7 @@ test(
 );
 
 test(
-  'where the charts cannot be loaded, the numbers are there all the same',
+  'the numbers are shown even if the charts cannot be loaded',
   inBrowser(async ({ page, key, service, open }) => {
     await recordOne(service, key, { model: 'without-charts' });
     await page.route('**/assets/chart*', (route) => route.abort());
@@ -186,23 +186,23 @@ test(
     await page.getByText('without-charts').waitFor();
     await page.getByText('The chart could not be loaded').first().waitFor();
     await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    await page.getByRole('table', { name: /of each day/ }).waitFor();
+    await page.getByRole('table', { name: /per day/ }).waitFor();
   }),
 );
 
 test(
-  'an address that leads nowhere says so, and leads on',
+  'an unknown address shows "Page not found" and a link to the overview',
   inBrowser(async ({ page, key, service, open }) => {
     await recordOne(service, key);
     await open('#/nowhere/at/all');
-    await page.getByRole('heading', { name: 'There is no such page' }).waitFor();
+    await page.getByRole('heading', { name: 'Page not found' }).waitFor();
     await page.getByRole('main').getByRole('link').click();
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
   }),
 );
 
 test(
-  'too many wrong keys are told how long to wait',
+  'after too many failed sign-ins the page says how long to wait',
   inBrowser(async ({ page, home }) => {
     await page.goto(home);
     const sign = page.getByRole('button', { name: 'Sign in' });
@@ -215,7 +215,7 @@ test(
     );
     await page.getByLabel('API key').fill('tt_wrong');
     await sign.click();
-    await page.getByText('Too many tries with a wrong key or code').waitFor();
+    await page.getByText('Too many failed sign-in attempts').waitFor();
     await eventually(async () =>
       assert.match(await page.getByRole('alert').innerText(), /Wait 1[67] s/),
     );

@@ -13,7 +13,7 @@ function table<T>(name: string, format: (value: T) => string, rows: readonly [T,
   });
 }
 
-table('counts are in full up to 100,000, then three digits and a unit', shortCount, [
+table('counts are in full below 100,000, then three digits and a unit', shortCount, [
   [0, '0'],
   [999, '999'],
   [99_999, '99,999'],
@@ -30,7 +30,7 @@ table('exact counts have all their digits', exactCount, [
   [Number.MAX_SAFE_INTEGER, '9,007,199,254,740,991'],
 ]);
 
-table('money is short with cents, or with two digits below a dollar', shortMoney, [
+table('short money has cents, or two digits below a dollar', shortMoney, [
   [0, '$0.00'],
   [0.000_000_01, '<$0.0000001'],
   [0.000_001_5, '$0.0000015'],
@@ -43,7 +43,7 @@ table('money is short with cents, or with two digits below a dollar', shortMoney
   [12_345.67, '$12.3 K'],
 ]);
 
-table('exact money has all that is known, and at least cents', exactMoney, [
+table('exact money has all recorded digits, and at least cents', exactMoney, [
   [0, '$0.00'],
   [0.1, '$0.10'],
   [12.345_678, '$12.345678'],
@@ -92,12 +92,12 @@ table('sizes are in bytes, KB or MB', shortBytes, [
   [12_345_678, '12.3 MB'],
 ]);
 
-test('sums of amounts with six decimals have no dust', () => {
+test('sums of amounts with six decimals have no rounding noise', () => {
   assert.equal(roundToMicros(0.1 + 0.2), 0.3);
   assert.equal(roundToMicros(1.000_001 - 1), 0.000_001);
 });
 
-table('durations use the largest units that tell enough', shortDuration, [
+table('durations use the largest suitable units', shortDuration, [
   [0, '0 ms'],
   [999, '999 ms'],
   [1_240, '1.24 s'],
@@ -118,7 +118,7 @@ table('rates keep two decimals', percent, [
   [0, '0%'],
 ]);
 
-table('only all of it is 100%, and only nothing is 0%', shortPercent, [
+table('only everything is 100%, and only nothing is 0%', shortPercent, [
   [0, '0%'],
   [0.000_1, '<1%'],
   [0.125, '13%'],
@@ -126,7 +126,7 @@ table('only all of it is 100%, and only nothing is 0%', shortPercent, [
   [1, '100%'],
 ]);
 
-test('ages are told in the largest unit, then as a date; a clock behind the server shows no negative age', () => {
+test('ages use the largest unit, then a date; a clock behind the server shows no negative age', () => {
   // At noon, wherever this runs.
   const nowMs = new Date(2026, 10, 15, 12).getTime();
   const ages: [ageMs: number, words: string][] = [

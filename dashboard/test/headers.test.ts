@@ -36,7 +36,7 @@ function files(): string[] {
   return names.filter((name) => !/\.(gz|br)$/.test(name)).map((name) => `/assets/${name}`);
 }
 
-test('the page runs only its own files, talks only to its server, cannot be framed, and tells nobody where one was', async () => {
+test('the page runs only its own files, connects only to its server, cannot be framed, and sends no referrer', async () => {
   for (const service of [plain, mounted]) {
     for (const path of ['/', ...files()]) {
       const { status, headers } = await service.call(null, 'GET', path);
@@ -51,7 +51,7 @@ test('the page runs only its own files, talks only to its server, cannot be fram
   }
 });
 
-test('the document holds no script or style of its own, so that the policy needs no exception', async () => {
+test('the document has no inline script or style, so the policy needs no exception', async () => {
   const { text } = await plain.call(null, 'GET', '/');
   assert.doesNotMatch(text, /<style|\sstyle=|\son[a-z]+=|javascript:/i);
   const scripts = text.match(/<script\b[^>]*>[^<]*/g) ?? [];
@@ -60,7 +60,7 @@ test('the document holds no script or style of its own, so that the policy needs
     assert.match(script, /^<script [^>]*src="\.\/assets\/[^"]+"[^>]*>$/);
 });
 
-test('files have their hash in their name and may be kept for a year; the document is asked for each time', async () => {
+test('files have a hash in their name and are cached for a year; the document is revalidated each time', async () => {
   assert.ok(files().length >= 3);
   for (const path of files()) {
     assert.match(path, /-[\w-]{8,}\.(js|css|svg)$/);
@@ -71,7 +71,7 @@ test('files have their hash in their name and may be kept for a year; the docume
   assert.equal(headers.get('cache-control'), 'no-cache');
 });
 
-test('everything comes packed as br or gzip where the browser takes it, and is the same then', async () => {
+test('every file is sent as br or gzip if the browser accepts it, with the same content', async () => {
   for (const path of ['/', ...files()]) {
     const wanted = Buffer.from(await (await fetch(`${plain.url}${path}`)).arrayBuffer());
     for (const [accept, encoding] of [
@@ -109,7 +109,7 @@ async function raw(path: string, accept: string) {
   );
 }
 
-test('what the browser has is not sent again', async () => {
+test('a file that the browser has is not sent again', async () => {
   for (const path of ['/', ...files()]) {
     const first = await plain.call(null, 'GET', path);
     const etag = first.headers.get('etag') ?? '';
@@ -122,7 +122,7 @@ test('what the browser has is not sent again', async () => {
   }
 });
 
-test('HEAD tells the same without the file', async () => {
+test('HEAD returns the same headers without the body', async () => {
   for (const path of ['/', ...files()]) {
     const { status, text, headers } = await plain.call(null, 'HEAD', path);
     assert.deepEqual([status, text], [200, ''], path);
@@ -130,7 +130,7 @@ test('HEAD tells the same without the file', async () => {
   }
 });
 
-test('no name leads out of the folder of the page', async () => {
+test('no file name leads out of the page folder', async () => {
   for (const path of [
     '/assets/../index.html',
     '/assets/..%2Findex.html',
@@ -149,7 +149,7 @@ test('no name leads out of the folder of the page', async () => {
   }
 });
 
-test('under a base path, the page is there with a slash and the address without one leads to it', async () => {
+test('under a base path the page has a trailing slash, and the address without it redirects', async () => {
   const { origin } = new URL(mounted.url);
   const bare = await fetch(mounted.url, { redirect: 'manual' });
   assert.equal(bare.status, 308);

@@ -48,7 +48,7 @@ async function seeEveryView(visit: Visit, stored: readonly Trace[]): Promise<voi
 }
 
 test(
-  'no text in any field runs, loads or becomes markup, in any view; it is shown as it is',
+  'no text in any field is executed, loaded or parsed as markup in any view; it is shown as is',
   inBrowser(async (visit) => {
     const { page, service, key } = visit;
     assert.ok(hostileTexts.length >= 50);
@@ -104,7 +104,7 @@ function indented(json: string): string {
 }
 
 test(
-  'no text inside of JSON or of a conversation runs, loads or becomes markup',
+  'no text inside JSON or a conversation is executed, loaded or parsed as markup',
   inBrowser(async ({ page, service, key, open }) => {
     const trace = await recordOne(service, key, hostilePayloads());
     await open(`#/traces/${trace.id}`);
@@ -126,7 +126,7 @@ test(
 );
 
 test(
-  'no text in the address runs, loads or becomes markup',
+  'no text in the address is executed, loaded or parsed as markup',
   inBrowser(async ({ page, home, service, key, open, go, watch }) => {
     await recordOne(service, key);
     await open();
@@ -135,12 +135,12 @@ test(
     const texts = hostileTexts.filter((one, index) => index % 3 === 0 && one.isWellFormed());
     for (const text of texts) {
       await go(`#/traces/${encodeURIComponent(text)}`);
-      await page.getByRole('alert').getByText('No such trace').waitFor();
+      await page.getByRole('alert').getByText('Trace not found').waitFor();
       await isUntouched(page);
     }
     for (const text of ['<img src=x onerror=alert(1)>', 'javascript:alert(1)', '"><b>']) {
       await go(`#/${text}`);
-      await page.getByText('There is no such page').waitFor();
+      await page.getByText('Page not found').waitFor();
       await go(`#/traces?page=${text}`);
       await page.getByRole('table').waitFor();
       await isUntouched(page);
@@ -151,7 +151,7 @@ test(
 );
 
 test(
-  'no text in a sign-in link or in the key field runs, loads or becomes markup',
+  'no text in a sign-in link is executed, loaded or parsed as markup',
   inBrowser(async ({ page, home }) => {
     for (const text of [
       '<img src=x onerror=alert(1)>',

@@ -19,7 +19,7 @@ function codeOf(link: string): string {
 }
 
 test(
-  'a sign-in link loses its code from the address and the history before the server is even asked, and works once',
+  'the code of a sign-in link leaves the address bar and the history before any request, and works once',
   inBrowser(async ({ page, context, home, key, service, link }) => {
     await recordOne(service, key);
     let letThrough = (): void => {};
@@ -54,11 +54,14 @@ test(
 );
 
 test(
-  'a link with a key signs in no more: the key leaves the address and the history, and the page says why',
+  'a link that contains a key does not sign in: the key leaves the address bar and the history, and the page says why',
   inBrowser(async ({ page, context, home, key, service, open, watch }) => {
     await recordOne(service, key, { model: 'of-the-team' });
     await page.goto(`${home}#key=${key}`);
-    await page.getByRole('alert').getByText('Links with a key no longer sign in').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText('Links that contain an API key no longer sign in')
+      .waitFor();
     assert.equal(page.url(), `${home}#/`);
     assert.deepEqual(await context.cookies(), []);
     assert.deepEqual(watch.apiCalls(home), []);
@@ -67,7 +70,10 @@ test(
     await open();
     const other = await service.keyFor();
     await page.evaluate((next) => (location.hash = `key=${next}`), other.key);
-    await page.getByRole('alert').getByText('Links with a key no longer sign in').waitFor();
+    await page
+      .getByRole('alert')
+      .getByText('Links that contain an API key no longer sign in')
+      .waitFor();
     await page.getByRole('button', { name: 'Stay signed in' }).click();
     await page.getByText('of-the-team').first().waitFor();
     const urls = [...(await historyOf(page)), page.url()].join('\n');
@@ -76,7 +82,7 @@ test(
 );
 
 test(
-  'the page keeps no key and no code, and no script of it can read the session',
+  'the page stores no key and no code, and scripts cannot read the session',
   inBrowser(async ({ page, context, key, service, open, home }) => {
     await recordOne(service, key);
     await page.goto(home);
@@ -115,7 +121,7 @@ test(
 );
 
 test(
-  'on the line no key is sent, the code once and the session only to the API',
+  'the browser sends no key, the code once, and the session only to the API',
   inBrowser(async ({ t, page, key, keyId, service, origins }) => {
     const trace = await recordOne(service, key);
     const wire = await openWire(service.url);

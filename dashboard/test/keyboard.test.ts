@@ -93,7 +93,7 @@ function check({ unmarked, unseen, missed }: Walk): void {
 }
 
 test(
-  'the Tab key comes to everything in every view, and one always sees where it is',
+  'the Tab key reaches every control in every view, and the focus is always visible',
   inBrowser(async ({ page, home, service, key, go, open }) => {
     await page.goto(home);
     await page.getByLabel('API key').waitFor();
@@ -137,7 +137,7 @@ async function tabTo(page: Page, name: string | RegExp): Promise<void> {
 }
 
 test(
-  'sign in, skip to the content, choose, open a trace, page, and sign out: all without a mouse',
+  'signing in, skipping to the content, choosing, paging, opening a trace and signing out work without a mouse',
   inBrowser(async ({ page, home, service, key }) => {
     await record(service, key, plainTraces(60));
     await page.goto(home);
@@ -155,7 +155,7 @@ test(
     // The next one is within the content: the charts or the table.
     await page.keyboard.press('Tab');
     await page.keyboard.press('ArrowRight');
-    await page.getByRole('table', { name: /of each day/ }).waitFor();
+    await page.getByRole('table', { name: /per day/ }).waitFor();
 
     await tabTo(page, /^Traces$/);
     await page.keyboard.press('Enter');

@@ -39,7 +39,7 @@ function underPoint(page: Page, x: number, y: number) {
 }
 
 test(
-  'a trace that is recorded while one looks changes the overview within seconds',
+  'a new trace changes the open overview within seconds',
   inBrowser(async ({ page, service, key, open }) => {
     await recordOne(service, key, { cost_usd: 1 });
     await open();
@@ -56,7 +56,7 @@ test(
 );
 
 test(
-  'a trace that is recorded while one looks appears on top of the list within seconds',
+  'a new trace appears at the top of the open list within seconds',
   inBrowser(async ({ page, service, key, open }) => {
     await record(service, key, plainTraces(2));
     await open('#/traces');
@@ -68,7 +68,7 @@ test(
 );
 
 test(
-  'nothing moves under a reader who has scrolled; a button offers what is new',
+  'a list that was scrolled does not move, and a button offers the new traces',
   inBrowser(async ({ page, service, key, open }) => {
     await record(service, key, plainTraces(60));
     await open('#/traces');
@@ -93,7 +93,7 @@ test(
 );
 
 test(
-  'nothing moves under a pointer that rests on a row, nor under the keyboard',
+  'a list with the pointer or the focus in it does not move',
   inBrowser(async ({ page, home, service, key, open, watch }) => {
     await record(service, key, plainTraces(9));
     await open('#/traces');
@@ -119,7 +119,7 @@ test(
 );
 
 test(
-  'an older page of the list and an open trace stand still, and only the totals are asked for meanwhile',
+  'an older page of the list and an open trace do not change, and only request the totals',
   inBrowser(async ({ page, home, service, key, open, go, watch }) => {
     const [trace] = await record(service, key, plainTraces(60));
     // A clock of our own, so that a minute takes no minute.
@@ -153,7 +153,7 @@ function withoutAges(text: string): string {
 }
 
 test(
-  'where nothing is new, only the totals are asked for, every two seconds',
+  'while nothing is new, the page requests only the totals, every two seconds',
   inBrowser(async ({ page, home, service, key, open, watch }) => {
     await recordOne(service, key);
     await page.clock.install();
@@ -170,7 +170,7 @@ test(
 );
 
 test(
-  'pause stops the requests until resume, which shows what came meanwhile',
+  'pausing stops the requests, and resuming shows what arrived in between',
   inBrowser(async ({ page, home, service, key, open, watch }) => {
     await recordOne(service, key);
     await page.clock.install();
@@ -200,7 +200,7 @@ test(
 );
 
 test(
-  'a page that nobody sees asks for nothing, and catches up at once when it is seen again',
+  'a hidden page sends no requests, and catches up as soon as it is visible again',
   inBrowser(async ({ page, home, service, key, open, watch }) => {
     await recordOne(service, key);
     await page.clock.install();

@@ -10,7 +10,7 @@ function indented(json: string): string {
   return [...indentJson(json)].join('');
 }
 
-test('JSON is indented as JSON.stringify would, wherever its white space was', () => {
+test('JSON is indented like JSON.stringify does, whatever white space it had', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), fc.constantFrom(0, 1, '\t'), (value, space) => {
       fc.pre(typeof value === 'object' && value !== null);
@@ -19,12 +19,12 @@ test('JSON is indented as JSON.stringify would, wherever its white space was', (
   );
 });
 
-test('numbers keep their digits, keys their order and their repetition', () => {
+test('indenting keeps all digits of numbers, and the order and repetition of keys', () => {
   const json = '{"b":1.10,"a":12345678901234567890,"b":-0,"c":1E+2}';
   assert.equal(indented(json).replaceAll(/\s/g, ''), json);
 });
 
-test('a parsed value is indented as JSON.stringify would', () => {
+test('a parsed value is indented like JSON.stringify does', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
       assert.equal([...indentValue(value)].join(''), JSON.stringify(value, null, 2));
@@ -32,7 +32,7 @@ test('a parsed value is indented as JSON.stringify would', () => {
   );
 });
 
-test('a parsed value is indented to a bounded depth, and says where there is more', () => {
+test('a parsed value is indented to a bounded depth, and deeper values are marked', () => {
   for (const [open, close] of [
     ['[', ']'],
     ['{"a":', '}'],
@@ -44,7 +44,7 @@ test('a parsed value is indented to a bounded depth, and says where there is mor
   }
 });
 
-test('the beginning of a value is there before its end was looked at', () => {
+test('the first slice of a value is available before the rest is read', () => {
   const items = Array.from({ length: 100 }, () => ({}));
   let looks = 0;
   const counting = new Proxy(items, {
@@ -57,14 +57,14 @@ test('the beginning of a value is there before its end was looked at', () => {
   assert.ok(looks < 20, `${looks} of 100 items`);
 });
 
-test('a megabyte of brackets becomes no gigabyte of spaces', () => {
+test('a megabyte of brackets does not become a gigabyte of spaces', () => {
   const depth = 20_000;
   const text = indented('['.repeat(depth) + '1' + ']'.repeat(depth));
   assert.ok(text.length < 120 * depth, `${text.length} characters`);
   assert.equal(text.replaceAll(/\s/g, ''), '['.repeat(depth) + '1' + ']'.repeat(depth));
 });
 
-test('slices add up to the text, are of the size that was asked for, and cut through no character', () => {
+test('slices add up to the text, keep to the requested size, and split no character', () => {
   const unit = fc.constantFrom('a', '\n', '🦉', 'é', '\t', '\ud800');
   fc.assert(
     fc.property(fc.array(fc.string({ unit, maxLength: 60 })), (pieces) => {
@@ -78,7 +78,7 @@ test('slices add up to the text, are of the size that was asked for, and cut thr
   );
 });
 
-test('no slice holds a letter with very many marks, and none is cut through a character', () => {
+test('no slice has a letter with very many combining marks, and no slice splits a character', () => {
   const musical = '\u{1d165}';
   for (const text of [
     `a${'\u0301'.repeat(20_000)}b`,
@@ -97,7 +97,7 @@ test('no slice holds a letter with very many marks, and none is cut through a ch
   }
 });
 
-test('the first slice is there before the rest was looked at', () => {
+test('the first slice is available before the rest is read', () => {
   let taken = 0;
   function* endless(): Generator<string, void, undefined> {
     for (;;) {
@@ -115,7 +115,7 @@ function messagesOf(value: unknown): readonly ChatMessage[] | null {
   return conversation === null ? null : firstMessages(conversation, 1_000).messages;
 }
 
-test('conversations of the common APIs are read, and anything else is none', () => {
+test('conversations of the common APIs are recognized, and nothing else is', () => {
   const text = (content: string) => [{ kind: 'text', text: content }];
   assert.deepEqual(messagesOf([{ role: 'user', content: 'hi' }]), [
     { role: 'user', parts: text('hi') },
@@ -144,7 +144,7 @@ test('conversations of the common APIs are read, and anything else is none', () 
     assert.equal(messagesOf(value), null, JSON.stringify(value));
 });
 
-test('whatever JSON it is, reading it as a conversation never throws, and loses no text of a message', () => {
+test('reading any JSON as a conversation never throws and loses no text of a message', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.string(), (value, words) => {
       messagesOf(value);
@@ -154,7 +154,7 @@ test('whatever JSON it is, reading it as a conversation never throws, and loses 
   );
 });
 
-test('no more parts are read than were asked for, and it says whether there are more', () => {
+test('no more parts are read than requested, and the result says whether there are more', () => {
   const parts = (count: number) => Array.from({ length: count }, () => 'word');
   const cases: [contents: unknown[], partsMax: number, shown: number[], isWhole: boolean][] = [
     [[parts(5)], 5, [5], true],
@@ -176,7 +176,7 @@ test('no more parts are read than were asked for, and it says whether there are 
   }
 });
 
-test('roles and names of parts are cut', () => {
+test('long roles and part names are cut', () => {
   const long = 'x'.repeat(10_000);
   const messages = messagesOf([{ role: long, content: [{ type: long }], [long]: 1 }]);
   for (const { role, parts } of messages ?? []) {

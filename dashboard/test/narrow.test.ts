@@ -69,7 +69,7 @@ async function recordAll({ service, key }: Visit): Promise<string> {
 }
 
 test(
-  'at 360 px no view scrolls sideways, and everything can be pressed',
+  'at 360 px no view scrolls sideways, and every control can be tapped',
   inBrowser(async (visit) => {
     const { page, home, go } = visit;
     await page.goto(home);
@@ -87,7 +87,7 @@ test(
     await fits(page);
     await allCanBePressed(page, 20);
     await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    await page.getByRole('table', { name: /of each day/ }).waitFor();
+    await page.getByRole('table', { name: /per day/ }).waitFor();
     await fits(page);
 
     await go('#/traces');
@@ -103,13 +103,13 @@ test(
     await fits(page);
     await allCanBePressed(page, 12);
     await go('#/traces/nonsense');
-    await page.getByText('No such trace').waitFor();
+    await page.getByText('Trace not found').waitFor();
     await fits(page);
   }, phone),
 );
 
 test(
-  'at 360 px a finger opens a trace, turns pages, sorts, and signs out',
+  'at 360 px taps open a trace, change the page, sort, and sign out',
   inBrowser(async (visit) => {
     const { page } = visit;
     await recordAll(visit);

@@ -32,7 +32,7 @@ function chartHeading(page: Page, name: string): Locator {
 }
 
 function chart(page: Page, name: string): Locator {
-  return page.getByRole('img', { name: `${name} of the last 7 days` });
+  return page.getByRole('img', { name: `${name} for the last 7 days` });
 }
 
 function round(value: number): number {
@@ -46,7 +46,7 @@ function successOf({ call_count: calls, error_count: errors }: DailyRecord): num
 }
 
 test(
-  'the figures are those of the API, exact on hover, with today and yesterday below each',
+  'the figures match the API, exact on hover, with today and yesterday below each',
   inBrowser(async (visit) => {
     await recordWeek(visit.service, visit.key, clock);
     await visit.open();
@@ -73,7 +73,7 @@ test(
 );
 
 test(
-  'large numbers are shortened for the eye and exact on hover',
+  'large numbers are shortened, and exact on hover',
   inBrowser(async ({ page, service, key, open }) => {
     const large = { latency_ms: 2_147_483_647, cost_usd: 123_456.789_012 };
     await recordOne(service, key, large);
@@ -88,7 +88,7 @@ test(
 );
 
 test(
-  'the charts show seven days; a day under the pointer shows its values in all of them',
+  'the charts show seven days, and hovering a day shows its values in all three charts',
   inBrowser(async (visit) => {
     const { page } = visit;
     await recordWeek(visit.service, visit.key, clock);
@@ -137,7 +137,7 @@ async function lookedAt(page: Page) {
 }
 
 test(
-  'bars are as tall as their days, and a day without calls has none',
+  'the height of a bar matches its value, and a day without calls has no bar',
   inBrowser(async (visit) => {
     const { page } = visit;
     await recordWeek(visit.service, visit.key, clock);
@@ -198,14 +198,14 @@ function barHeights(place: Locator, days: number): Promise<number[]> {
 }
 
 test(
-  'the same days are there as a table, today first',
+  'a table shows the same days, today first',
   inBrowser(async (visit) => {
     const { page } = visit;
     await recordWeek(visit.service, visit.key, clock);
     await visit.open();
     const daily = await ask<DailyRecord[]>(visit, '/analytics/daily');
     await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    const table = page.getByRole('table', { name: /of each day/ });
+    const table = page.getByRole('table', { name: /per day/ });
     const rows = table.getByRole('row');
     await eventually(async () => assert.equal(await rows.count(), 1 + daily.length));
     assert.deepEqual(await rows.first().getByRole('columnheader').allInnerTexts(), [

@@ -14,7 +14,7 @@ function shownTeam(page: Page): Promise<string | null> {
 }
 
 test(
-  'the header shows the team, also one with a long or hostile name',
+  'the header shows the team, even if its name is long or hostile',
   inBrowser(async ({ page, service }) => {
     const name = `<b>"Ops" & ${'long '.repeat(15)}`;
     const { key, keyId } = await service.keyFor(name);
@@ -31,7 +31,7 @@ test(
 );
 
 test(
-  'a link for another team asks first, shows both teams, and changes nothing until it is answered',
+  'a link for another team asks first, shows both teams, and changes nothing before the answer',
   inBrowser(async ({ page, context, home, team, key, service, open }) => {
     await recordOne(service, key, { model: 'of-the-first-team' });
     const other = await service.keyFor();
@@ -65,7 +65,7 @@ test(
 );
 
 test(
-  'a link that is no longer valid leaves the session as it is',
+  'an expired link does not change the session',
   inBrowser(async ({ page, context, key, service, open, link }) => {
     await recordOne(service, key, { model: 'still-there' });
     await open();
@@ -80,7 +80,7 @@ test(
 );
 
 test(
-  'other tabs notice a sign-in to another team and a sign-out, and never mix two teams',
+  'other tabs follow a sign-in to another team and a sign-out, and never mix two teams',
   inBrowser(async ({ page, context, key, service, open }) => {
     await recordOne(service, key, { model: 'of-the-first-team' });
     const other = await service.keyFor();
@@ -107,7 +107,7 @@ test(
 );
 
 test(
-  'revoking the key signs out with the reason at the next read, and a reload does not help',
+  'revoking the key ends the session at the next read, with the reason, also after a reload',
   inBrowser(async ({ page, key, keyId, service, open }) => {
     await recordOne(service, key, { model: 'seen' });
     await open();

@@ -21,7 +21,7 @@ async function sees(page: Page, words: string | RegExp): Promise<void> {
 }
 
 test(
-  'a typed key is hidden and opens the overview, with the spaces and the "Bearer" people copy along',
+  'a typed key is masked and opens the overview, even with spaces and "Bearer" around it',
   inBrowser(async ({ page, home, key, service }) => {
     await recordOne(service, key);
     await page.goto(home);
@@ -39,7 +39,7 @@ function hasFocus(place: Locator): Promise<boolean> {
 }
 
 test(
-  'a key that is wrong, expired or may only record is told what it lacks, and one can try again',
+  'a wrong, expired or ingest-only key shows the reason, and another key can be tried',
   inBrowser(async ({ page, home, team, key, service }) => {
     await recordOne(service, key);
     const wrong = `${key.slice(0, -1)}${key.endsWith('x') ? 'y' : 'x'}`;
@@ -48,7 +48,7 @@ test(
     const recorder = await service.keyFor(team, { scope: 'ingest' });
     await page.goto(home);
     for (const [tried, words] of [
-      [wrong, 'This key is not known here'],
+      [wrong, 'Unknown API key'],
       [expired.key, 'This key has expired'],
       [recorder.key, 'needs a key with the scope "read" or "full"'],
     ] as const) {
@@ -63,14 +63,14 @@ test(
 );
 
 test(
-  'what can be no key is told so without asking the server',
+  'text that cannot be a key is refused without a request',
   inBrowser(async ({ page, home, watch }) => {
     await page.goto(home);
     await keyField(page).waitFor();
     await page.getByRole('button', { name: 'Sign in' }).click();
-    await sees(page, 'No key yet');
+    await sees(page, 'No key entered');
     await signIn(page, 'ключ от квартиры');
-    await sees(page, 'This cannot be a key');
+    await sees(page, 'This is not an API key');
     assert.deepEqual(watch.apiCalls(home), []);
     const posts = watch.requests.filter((request) => request.method() !== 'GET');
     assert.equal(posts.length, 0);
@@ -78,7 +78,7 @@ test(
 );
 
 test(
-  'a key with the scope "read" sees everything',
+  'a key with the scope "read" opens every view',
   inBrowser(async ({ page, home, team, key, service }) => {
     await recordOne(service, key, { model: 'read-by-another-key' });
     const reader = await service.keyFor(team, { scope: 'read' });
@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  'a key that is revoked while the page is open ends the visit within seconds, with the reason',
+  'revoking the key while the page is open ends the session within seconds, with the reason',
   inBrowser(async ({ page, team, key, keyId, service, open, watch, home }) => {
     await record(service, key, plainTraces(3));
     await page.clock.install();
@@ -116,7 +116,7 @@ test(
 );
 
 test(
-  'a reload, another tab and a Ctrl-click are signed in',
+  'a reload, another tab and a Ctrl-click stay signed in',
   inBrowser(async ({ page, context, home, key, service, open }) => {
     await recordOne(service, key, { model: 'clicked', input: 'the question' });
     await open();
@@ -133,11 +133,12 @@ test(
 );
 
 test(
-  'signing out ends the session and hides what was shown, and neither reload nor back brings it back',
-  inBrowser(async ({ page, key, service, open, watch, home }) => {
+  'signing out ends the session and hides the data, and neither reload nor back shows it again',
+  inBrowser(async ({ page, key, service, open, go, watch, home }) => {
     await recordOne(service, key, { model: 'secret-model' });
     await page.clock.install();
-    await open('#/traces');
+    await open();
+    await go('#/traces');
     await sees(page, 'secret-model');
     await page.getByRole('button', { name: 'Sign out' }).click();
     await keyField(page).waitFor();
@@ -157,7 +158,7 @@ test(
 );
 
 test(
-  'a typed sign-in code, or a whole link pasted into the field, signs in',
+  'a typed sign-in code or a pasted sign-in link signs in',
   inBrowser(async ({ page, home, key, service, link, team }) => {
     await recordOne(service, key);
     for (const secret of [await link(), (await link()).replace(/.*#code=/, '')]) {
@@ -172,7 +173,7 @@ test(
 );
 
 test(
-  'a sign-out that did not reach the server says so',
+  'a sign-out that did not reach the server shows an error',
   inBrowser(async ({ page, key, service, open }) => {
     await recordOne(service, key);
     await open();
@@ -188,13 +189,13 @@ test(
 );
 
 test(
-  'a reload while the server cannot be reached offers to try again, and does not look signed out',
+  'a reload while the server is unreachable offers to try again instead of the sign-in form',
   inBrowser(async ({ page, home, key, service, open }) => {
     await recordOne(service, key);
     await open();
     await page.route('**/session', (route) => route.abort());
     await page.reload();
-    await page.getByRole('alert').getByText('The server cannot be reached').waitFor();
+    await page.getByRole('alert').getByText('Cannot reach the server').waitFor();
     assert.equal(await keyField(page).count(), 0);
     await page.unroute('**/session');
     await page.getByRole('button', { name: 'Try again' }).click();

@@ -24,7 +24,7 @@ async function isDark(page: Page): Promise<void> {
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(
-    `where the system is ${colorScheme}, the page is`,
+    `on a ${colorScheme} system the page is ${colorScheme}`,
     inBrowser(
       async ({ page, home, service, key, open }) => {
         const check = colorScheme === 'light' ? isLight : isDark;
@@ -41,7 +41,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
 }
 
 test(
-  'the page follows the system while it is open, until the reader chooses; the choice is remembered in later visits',
+  'the page follows the system theme until the user chooses one, and the choice is kept for later visits',
   inBrowser(
     async ({ page, context, home, service, key, open }) => {
       await recordOne(service, key);

@@ -32,7 +32,7 @@ function showAs(place: Locator, view: 'Messages' | 'JSON' | 'Raw'): Promise<void
 }
 
 test(
-  'a damaged trace says so, and the list with it stays usable',
+  'a damaged trace shows an error, and the list that contains it stays usable',
   inBrowser(async ({ page, service, key, open }) => {
     const harmed = await recordOne(service, key, { model: 'harmed', error_message: 'x' });
     const whole = await recordOne(service, key, { model: 'whole' });
@@ -85,7 +85,7 @@ test(
 );
 
 test(
-  'an error shows its message in full; what was not recorded is told apart from what is empty and from zero',
+  'an error message is shown in full, and missing values differ from empty ones and from zero',
   inBrowser(async ({ page, service, key, open }) => {
     const message = `429: slow down\n${'  at line\n'.repeat(30)}end`;
     const trace = await recordOne(service, key, {
@@ -192,7 +192,7 @@ test(
 );
 
 test(
-  'where the clipboard is forbidden, a copy button still copies',
+  'the copy buttons work without clipboard access',
   inBrowser(async ({ page, service, key, open }) => {
     const trace = await recordOne(service, key, { input: 'to be copied' });
     await page.addInitScript(() =>
@@ -210,7 +210,7 @@ test(
 );
 
 test(
-  'a shared link asks for the key and then opens the trace',
+  'a shared link asks for a key and then opens the trace',
   inBrowser(async ({ page, home, service, key }) => {
     const trace = await recordOne(service, key, { input: 'shared question' });
     await page.goto(`${home}#/traces/${trace.id}`);
@@ -224,7 +224,7 @@ test(
 );
 
 test(
-  'an id that is unknown, of another team, or none at all says so, and leads back',
+  'an unknown id, an id of another team and an invalid id show "Trace not found" with a link to the list',
   inBrowser(async ({ page, service, key, open, go }) => {
     await recordOne(service, key);
     const stranger = await service.keyFor();
@@ -233,7 +233,7 @@ test(
     for (const id of ['01a1dd01-91a6-7000-8153-31dd505c229b', foreign.id, 'nonsense']) {
       await go(`#/traces/${id}`);
       const alert = page.getByRole('alert').filter({ hasText: id });
-      await alert.getByText('No such trace').waitFor();
+      await alert.getByText('Trace not found').waitFor();
       assert.doesNotMatch(await page.content(), /not yours/);
     }
     await page.getByRole('link', { name: 'See all traces' }).click();
@@ -242,14 +242,14 @@ test(
 );
 
 test(
-  'an id that is made of dots and slashes reaches no other part of the API',
+  'an id made of dots and slashes reaches no other part of the API',
   inBrowser(async ({ page, home, service, key, open, go, watch }) => {
     await recordOne(service, key);
     await open();
     for (const id of ['..', '.', '..%2Fanalytics%2Foverview', '%2e%2e', '..%5C..', '%00', '%']) {
       const since = watch.requests.length;
       await go(`#/traces/${id}`);
-      await page.getByRole('alert').getByText('No such trace').waitFor();
+      await page.getByRole('alert').getByText('Trace not found').waitFor();
       // The pulse goes on meanwhile.
       const others = watch.apiCalls(home, since).filter((path) => path !== 'analytics/overview');
       for (const path of others) assert.match(path, /^traces\/[^/?]+$/);

@@ -36,7 +36,7 @@ async function showsPage(page: Page, stored: readonly Trace[], number: number): 
 }
 
 test(
-  'the list is newest first, with what was recorded in each row',
+  'the list is newest first, and each row shows what was recorded',
   inBrowser(async ({ page, service, key, open }) => {
     const stored = await record(service, key, [
       ...plainTraces(3),
@@ -66,7 +66,7 @@ test(
 );
 
 test(
-  'pages are turned step by step, by number, and to the last one, each with an address of its own',
+  'the pager moves step by step, to a number and to the last page, and each page has its own address',
   inBrowser(async ({ page, home, service, key, open }) => {
     const stored = await record(service, key, plainTraces(3 * perPage + 7));
     await open('#/traces');
@@ -105,7 +105,7 @@ test(
 );
 
 test(
-  'lists never ask for whole prompts or for answers, nor for more rows than they show',
+  'lists never request whole prompts or outputs, nor more rows than they show',
   inBrowser(async ({ page, home, service, key, open, watch }) => {
     const stored = await record(service, key, plainTraces(perPage + 1));
     await open('#/traces');
@@ -124,7 +124,7 @@ test(
 );
 
 test(
-  'a page past the end says so and leads to the last one',
+  'a page number past the end shows a message with a link to the last page',
   inBrowser(async ({ page, service, key, open }) => {
     const stored = await record(service, key, plainTraces(perPage + 3));
     await open('#/traces?page=99');
@@ -135,7 +135,7 @@ test(
 );
 
 test(
-  'times are told as ages, and exactly on hover',
+  'times are relative, and exact on hover',
   inBrowser(
     async ({ page, service, key, open }) => {
       const nowMs = Date.now();
@@ -188,7 +188,7 @@ test(
 );
 
 test(
-  'coming back from a trace finds the list as it was left, at the same height',
+  'going back from a trace restores the list and its scroll position',
   inBrowser(async ({ page, home, service, key, open }) => {
     const stored = await record(service, key, plainTraces(2 * perPage));
     await open('#/traces?page=2');

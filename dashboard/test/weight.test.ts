@@ -9,7 +9,7 @@ const { inBrowser } = openStage();
 const firstLoadBytesMax = 100_000;
 
 test(
-  'the first load is below 100 kB as gzip, charts and all',
+  'the first load is below 100 kB with gzip, including the charts',
   inBrowser(async ({ t, page, home, service, key, open, watch }) => {
     await recordOne(service, key);
     const session = await page.context().newCDPSession(page);
@@ -47,7 +47,7 @@ test(
 );
 
 test(
-  'a second visit loads no file again',
+  'a second visit downloads no file again',
   inBrowser(async ({ page, home, service, key, open }) => {
     await recordOne(service, key);
     await open();

@@ -13,40 +13,46 @@ const knownCodes: Readonly<Record<string, readonly [title: string, detail: strin
   not_signed_in: ['You are signed out', 'The session has ended, or you signed out in another tab.'],
   sign_in_code_invalid: [
     'This sign-in link or code is no longer valid',
-    'Each works once, for a few minutes. Get a new one: tracetally sign-in.',
+    'A link or code works once and expires after a few minutes. Get a new one with "tracetally sign-in".',
   ],
-  key_unknown: ['This key is not known here', 'Check that it was copied whole.'],
-  key_revoked: ['This key was revoked', 'Sign in with another one.'],
-  key_expired: ['This key has expired', 'Sign in with a newer one.'],
+  key_unknown: ['Unknown API key', 'Check that you copied all of it.'],
+  key_revoked: ['This key was revoked', 'Sign in with another key.'],
+  key_expired: ['This key has expired', 'Sign in with a newer key.'],
   scope_missing: [
-    'This key may only record',
+    'This key can only record',
     'Reading needs a key with the scope "read" or "full".',
   ],
-  trace_not_found: [
-    'No such trace',
-    'It does not exist, or it belongs to another team than yours.',
-  ],
+  trace_not_found: ['Trace not found', 'It does not exist, or it belongs to another team.'],
   trace_damaged: [
     'This trace is damaged',
-    'Some of its stored text cannot be read any more. The list of traces shows the rest of it.',
+    'Some of its stored text can no longer be read. The list of traces shows the rest.',
   ],
-  network_error: ['The server cannot be reached', 'Is it running, and is your network up?'],
-  no_reply: ['The server did not answer in time', 'It may be busy, or the network slow.'],
-  bad_reply: ['Something else answered', 'The reply is not one of TraceTally.'],
-  reply_too_large: ['The reply is too large', 'It is longer than this page can show.'],
-  redirected: ['Something else answered', 'The request was sent on to another address.'],
-  store_unavailable: ['The server cannot read its store', 'It is stopping, or its database is.'],
+  network_error: [
+    'Cannot reach the server',
+    'Check that the server is running and that you are online.',
+  ],
+  no_reply: ['The server did not answer in time', 'The server may be busy, or the network slow.'],
+  bad_reply: [
+    'Unexpected reply',
+    'The reply did not come from TraceTally. A proxy may have answered.',
+  ],
+  reply_too_large: ['The reply is too large', 'This page cannot show a reply of this size.'],
+  redirected: ['Unexpected redirect', 'The request was redirected to another address.'],
+  store_unavailable: [
+    'The server cannot read its database',
+    'The server is shutting down, or its database is unavailable.',
+  ],
 };
 
 export function failureWords(error: unknown): FailureWords {
   if (!(error instanceof TraceTallyError)) {
     const detail = error instanceof Error ? error.message : String(error);
-    return { title: 'Something went wrong in this page', detail, requestId: null };
+    return { title: 'Something went wrong on this page', detail, requestId: null };
   }
   const { code, requestId } = error;
   if (code === 'too_many_failed_attempts') {
     return {
-      title: 'Too many tries with a wrong key or code',
+      title: 'Too many failed sign-in attempts',
       detail: waitWords(error),
       requestId,
     };
@@ -55,13 +61,13 @@ export function failureWords(error: unknown): FailureWords {
     return { title: 'Too many requests with this key', detail: waitWords(error), requestId };
   }
   const isOurs = (error.status ?? 0) >= 500;
-  const title = isOurs ? 'Something went wrong in the server' : 'The server refused';
+  const title = isOurs ? 'Something went wrong on the server' : 'The server rejected the request';
   const [knownTitle, knownDetail] = knownCodes[code] ?? [title, error.detail];
   return { title: knownTitle, detail: knownDetail, requestId };
 }
 
 function waitWords({ retryAfterMs }: TraceTallyError): string {
   return retryAfterMs === null
-    ? 'Wait a little, then try again.'
+    ? 'Wait a moment, then try again.'
     : `Wait ${Math.ceil(retryAfterMs / 1_000)} s, then try again.`;
 }

@@ -4,7 +4,7 @@ export function percent(value: number): string {
   return `${Math.min(99.99, value).toFixed(2)}%`;
 }
 
-/** For bars: `12%`, and `<1%` where there is something but little. */
+/** For bars: `12%`, and `<1%` for a share that is small but not 0. */
 export function shortPercent(share: number): string {
   const value = share * 100;
   if (value > 0 && value < 1) return '<1%';

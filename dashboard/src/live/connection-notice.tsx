@@ -16,8 +16,8 @@ export function ConnectionNotice() {
           <p>
             <strong>{failureWords(failure.error).title}.</strong>{' '}
             {failure.lastAnswerMs !== null &&
-              `These are the numbers of ${timeOfDay(failure.lastAnswerMs)}. `}
-            Trying again by itself.
+              `Showing data from ${timeOfDay(failure.lastAnswerMs)}. `}
+            Retrying automatically.
           </p>
           <button type="button" class="button small" onClick={() => pulse.beatNow()}>
             Try now

@@ -40,7 +40,7 @@ class Loader<T> {
     else void this.#run();
   }
 
-  /** Somebody pressed a button, and should see that something happens. */
+  /** The user pressed a button, so show that something happens. */
   retry(): void {
     if (this.state.value.kind === 'failed') this.state.set({ kind: 'loading' });
     this.refresh();

@@ -5,7 +5,7 @@ import { Store } from '../parts/store.ts';
 export interface PulseState {
   /** The latest that is known; null before the first answer. */
   overview: Overview | null;
-  /** Why the last beat brought nothing; null where it did. */
+  /** Why the last request failed; null if it succeeded. */
   failure: { error: unknown; lastAnswerMs: number | null } | null;
   isPaused: boolean;
 }
@@ -56,7 +56,7 @@ export class Pulse {
     this.#wake();
   }
 
-  /** Asks now, whatever the pause: somebody pressed a button. */
+  /** Asks now, even if paused, since the user pressed a button. */
   beatNow(): void {
     this.#failures = 0;
     clearTimeout(this.#timer);
@@ -94,7 +94,7 @@ export class Pulse {
     }
   }
 
-  /** The same object where nothing changed, so that nothing is drawn again. */
+  /** The same object if nothing changed, so that nothing is rendered again. */
   #sameOr(overview: Overview): Overview {
     const known = this.state.value.overview;
     return known !== null && isSame(known, overview) ? known : overview;

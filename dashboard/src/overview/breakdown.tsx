@@ -28,7 +28,7 @@ export function Breakdown({ overview, models, features }: BreakdownProps) {
     <section aria-labelledby="breakdown-heading">
       <div class="section-heading">
         <h2 id="breakdown-heading">
-          Where it goes <span class="muted">all time</span>
+          Breakdown <span class="muted">all time</span>
         </h2>
         <Choice
           label="Share of"

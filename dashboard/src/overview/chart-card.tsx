@@ -69,7 +69,7 @@ export function ChartCard(props: ChartCardProps) {
       <div
         class="chart"
         role="img"
-        aria-label={`${name} of the last 7 days; the same as numbers under "Table"`}
+        aria-label={`${name} for the last 7 days; "Table" shows the numbers`}
       >
         {stage === 'waiting' && <Skeleton rows={7} class="chart-skeleton" />}
         {stage === 'broken' && (

@@ -127,7 +127,7 @@ function dataOf({ values, bad }: Pick<ChartShape, 'values' | 'bad'>): uPlot.Alig
   return [days, [...values], values.map((value, day) => (value ?? 0) - (bad[day] ?? 0))];
 }
 
-/** Every day's name where there is room, else every other one; today's always. */
+/** Every day's name if there is room, otherwise every other one; today's always. */
 function thinned(labels: readonly string[], widthPx: number): string[] {
   const step = widthPx < labels.length * 44 ? 2 : 1;
   return labels.map((label, day) => ((labels.length - 1 - day) % step === 0 ? label : ''));

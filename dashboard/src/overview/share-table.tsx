@@ -51,7 +51,7 @@ export function ShareTable({ title, noun, rows, others, total, basis }: ShareTab
       ) : (
         <>
           <table class="table share-table" role="table">
-            <caption class="visually-hidden">{title}, sortable by each column</caption>
+            <caption class="visually-hidden">{title}, sortable by any column</caption>
             <thead role="rowgroup">
               <tr role="row">
                 {header('name', noun)}

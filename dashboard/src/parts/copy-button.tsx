@@ -6,7 +6,7 @@ interface CopyButtonProps {
   text: () => string;
   /** The accessible name, such as `Copy input`. */
   label: string;
-  /** The visible text; the icon alone where it is left out. */
+  /** The visible text; only the icon is shown without it. */
   children?: string;
 }
 
@@ -22,7 +22,7 @@ export function CopyButton({ text, label, children }: CopyButtonProps) {
   const onClick = (): void => {
     void copy(text()).then((done) => setOutcome(done ? 'copied' : 'failed'));
   };
-  const words = { copied: 'Copied', failed: 'Not copied' };
+  const words = { copied: 'Copied', failed: 'Copy failed' };
   return (
     <>
       <button

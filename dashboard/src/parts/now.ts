@@ -2,7 +2,7 @@ import { Store, useStore } from './store.ts';
 
 const tickMs = 5_000;
 
-/** One clock for the whole page, so that all ages change together. It stands still while nobody looks. */
+/** One clock for the whole page, so that all ages change together. It stops while the page is hidden. */
 const now = new Store(Date.now());
 
 setInterval(() => {

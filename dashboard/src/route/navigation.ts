@@ -27,7 +27,7 @@ class Navigation {
     location.hash = href;
   }
 
-  /** How far to scroll where one came back to. */
+  /** The scroll position to restore when going back. */
   get scrollTarget(): number {
     const { fragment, isReturn } = this.place.value;
     return isReturn ? (this.#scrolledTo.get(fragment) ?? 0) : 0;
@@ -50,7 +50,7 @@ class Navigation {
     if (event.button !== 0 || opensElsewhere || !(event.target instanceof Element)) return;
     const href = event.target.closest('a[href^="#/"]')?.getAttribute('href') ?? null;
     if (href === null) return;
-    // To where one is already, nothing but the position changes.
+    // Going to the current address changes only the position.
     if (href === (location.hash || '#/')) scrollTo({ top: 0 });
     else this.#isNew = true;
   }

@@ -24,15 +24,15 @@ export type GateState =
   | { kind: 'in'; session: Session };
 
 const notAKey: FailureWords = {
-  title: 'This cannot be a key',
-  detail: 'Keys have no spaces and only plain letters, digits and signs.',
+  title: 'This is not an API key',
+  detail: 'A key contains only ASCII letters, digits and punctuation, and no spaces.',
   requestId: null,
 };
 
 const keyInLink: FailureWords = {
-  title: 'Links with a key no longer sign in',
+  title: 'Links that contain an API key no longer sign in',
   detail:
-    'The key would stay in the history of the browser. Paste it here, or ask for a one-time link: tracetally sign-in.',
+    'The key would stay in the browser history. Paste the key here, or get a one-time link with "tracetally sign-in".',
   requestId: null,
 };
 

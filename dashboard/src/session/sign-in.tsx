@@ -12,7 +12,7 @@ interface SignInProps {
 }
 
 const noKey: FailureWords = {
-  title: 'No key yet',
+  title: 'No key entered',
   detail: 'Paste an API key or a sign-in code into the field.',
   requestId: null,
 };
@@ -65,8 +65,8 @@ export function SignIn({ isChecking, reason, tried }: SignInProps) {
         </button>
       </form>
       <p class="hint">
-        The browser keeps a session that may only read, not the key. The key needs the scope{' '}
-        <code>read</code> or <code>full</code>. Or get a one-time link on the server:
+        The key needs the scope <code>read</code> or <code>full</code>. The browser stores a
+        read-only session, not the key. To sign in without a key, get a one-time link on the server:
       </p>
       <pre class="hint-code">
         <code>npm run -s tracetally -- sign-in --team default</code>

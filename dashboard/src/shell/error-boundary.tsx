@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact';
 import { Failure } from '../parts/failure.tsx';
 
 interface Props {
-  /** What one looks at; when it changes, the next attempt begins. */
+  /** The current address; when it changes, the content is rendered again. */
   place: string;
   children: ComponentChildren;
 }

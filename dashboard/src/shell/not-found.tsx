@@ -4,9 +4,9 @@ import { PageHeading } from './page-heading.tsx';
 export function NotFound() {
   return (
     <>
-      <PageHeading title="There is no such page" />
+      <PageHeading title="Page not found" />
       <p>
-        The address does not lead anywhere here. <a href={overviewHref}>Go to the overview.</a>
+        There is no page at this address. <a href={overviewHref}>Go to the overview.</a>
       </p>
     </>
   );

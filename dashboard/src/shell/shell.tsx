@@ -44,7 +44,7 @@ function View({ place }: { place: Place }) {
   }
 }
 
-/** Arriving somewhere new, the reader and the screen reader begin at its heading; coming back, where one was. */
+/** A new view gets the focus at its heading; going back restores the scroll position. */
 function useArrival(fragment: string): void {
   const isFirst = useRef(true);
   useLayoutEffect(() => {

@@ -78,7 +78,7 @@ export function LongText({
           <button type="button" class="button small" onClick={onRaw}>
             See raw
           </button>
-          <span class="muted small">… more than can be formatted</span>
+          <span class="muted small">Too long to format in full</span>
         </div>
       )}
       {(stage === 'cut' || stage === 'growing') && (

@@ -78,9 +78,9 @@ function TraceContent({ trace }: { trace: Trace }) {
 function Missing({ id }: { id: string }) {
   return (
     <div class="failure" role="alert">
-      <h2>No such trace</h2>
+      <h2>Trace not found</h2>
       <p>
-        <code class="breaking">{id}</code> does not exist, or belongs to another team than this key.
+        <code class="breaking">{id}</code> does not exist, or belongs to another team.
       </p>
       <a class="button" href={tracesHref()}>
         See all traces

@@ -32,7 +32,7 @@ export function Pager({ page, pages, total }: PagerProps) {
 interface StepProps {
   label: string;
   sign: string;
-  /** Null where there is no such page. */
+  /** Null if there is no such page. */
   to: number | null;
 }
 

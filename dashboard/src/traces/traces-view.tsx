@@ -88,7 +88,7 @@ function PastTheEnd({ total, page }: { total: number; page: number }) {
     <div class="failure">
       <h2>There is no page {page}</h2>
       <p>
-        The last one is <a href={tracesHref(pages)}>page {pages}</a>.
+        The last page is <a href={tracesHref(pages)}>page {pages}</a>.
       </p>
     </div>
   );

@@ -1,12 +1,11 @@
 import type { RefObject } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
 
-/** So far from the top, rows that are put in above would push what one reads. */
+/** From this distance on, new rows at the top would move the rows in view. */
 const topPx = 8;
 
 /**
- * Whether somebody reads or uses the list right now: scrolled down, the pointer over it, the keyboard in it, or text selected.
- * Nothing may move then.
+ * Whether the list is in use: scrolled down, under the pointer, with the focus in it, or with text selected. Nothing may move then.
  */
 export function useReading(list: RefObject<HTMLElement | null>): boolean {
   const [isReading, setIsReading] = useState(scrollY > topPx);
@@ -24,7 +23,7 @@ export function useReading(list: RefObject<HTMLElement | null>): boolean {
     addEventListener('scroll', look, { signal, passive: true });
     document.addEventListener('selectionchange', look, { signal });
     document.addEventListener('focusin', look, { signal });
-    // At this moment the focus is nowhere; a moment later it is where it goes.
+    // During focusout no element has the focus; right after it the new one has.
     document.addEventListener('focusout', () => setTimeout(look), { signal });
     document.addEventListener(
       'pointerover',

@@ -44,7 +44,7 @@ async function build(copy: string, ...flags: string[]): Promise<Built> {
   };
 }
 
-test('the page is built only where a source has changed, and what is fresh is told in under a second', async (t) => {
+test('the page is built only if a source has changed, and the check takes less than a second', async (t) => {
   const copy = copyOf(root, 'copy');
   const elsewhere = copyOf(copy, 'another/place');
   const first = await build(copy, '--if-stale');

@@ -63,7 +63,7 @@ for (const [name, input, shownChars] of [
   ['of JSON in one line', oneLineOfJson, indented(oneLineOfJson).length],
 ] as const) {
   test(
-    `a prompt of a megabyte ${name} never blocks the page, and can be shown and copied whole`,
+    `a prompt of one megabyte ${name} never blocks the page, and can be shown and copied in full`,
     inBrowser(
       async (visit) => {
         const place = await openPrompt(visit, input);
@@ -91,7 +91,7 @@ function indented(json: string): string {
 }
 
 test(
-  'a conversation of a megabyte never blocks the page, and can be shown whole',
+  'a conversation of one megabyte never blocks the page, and can be shown in full',
   inBrowser(async (visit) => {
     const place = await openPrompt(visit, conversation);
     const items = place.getByRole('listitem');

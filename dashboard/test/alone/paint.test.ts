@@ -101,7 +101,7 @@ async function checkRequests({ t, watch }: Visit, home: string, since: number): 
 }
 
 test(
-  'the overview of a large team is there at once, with few and small answers',
+  'the overview of a large team loads quickly, with few and small replies',
   inBrowser(async (visit) => {
     const { page } = visit;
     const home = await openDemo(visit);
@@ -115,7 +115,7 @@ test(
 );
 
 test(
-  'a reload asks for each sum once',
+  'a reload requests each total once',
   inBrowser(async (visit) => {
     const { page, watch } = visit;
     const home = await openDemo(visit);
@@ -128,7 +128,7 @@ test(
 );
 
 test(
-  'the last page of the list is there as fast as the first, and asks for one page only',
+  'the last page of the list loads as fast as the first, with a single request',
   inBrowser(async (visit) => {
     const { t, page, watch } = visit;
     const home = await openDemo(visit);

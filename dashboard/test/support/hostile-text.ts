@@ -1,5 +1,5 @@
 /**
- * Texts that would run, load or break something where a page took them for more than text. Each that runs sets `window.__pwned` or
+ * Texts that would run, load or break something if a page treated them as more than text. Each that runs sets `window.__pwned` or
  * opens a dialog; each that loads asks a host that is not this server.
  */
 const elsewhere = 'http://evil.test';
@@ -120,7 +120,7 @@ export const hostileTexts: readonly string[] = [
   ...names,
 ];
 
-/** The same where a page looks into payloads: as the parts of a conversation, and as keys and values of JSON. */
+/** The same inside payloads: as the parts of a conversation, and as keys and values of JSON. */
 export function hostilePayloads(): { input: string; output: string } {
   return {
     input: JSON.stringify(

@@ -1,6 +1,6 @@
 import type { Locator } from 'playwright-core';
 
-/** The exact value behind what is shown: what one reads when the pointer rests on it. */
+/** The exact value: the tooltip if there is one, otherwise the text. */
 export function exactText(place: Locator): Promise<string> {
   return place.evaluate((element) => {
     const titled = element.matches('[title]') ? element : element.querySelector('[title]');
@@ -9,7 +9,7 @@ export function exactText(place: Locator): Promise<string> {
   });
 }
 
-/** `$1,234.50`, `840 ms` and `98.63%` as numbers; null where it is not known. */
+/** `$1,234.50`, `840 ms` and `98.63%` as numbers; null if it is not known. */
 export async function exactNumber(place: Locator): Promise<number | null> {
   const text = await exactText(place);
   if (text.includes('not known')) return null;

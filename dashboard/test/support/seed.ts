@@ -21,7 +21,7 @@ export async function record(
   return stored;
 }
 
-/** One, where the others do not matter. */
+/** A single trace. */
 export async function recordOne(
   service: TestService,
   key: string,

@@ -11,11 +11,11 @@ import type {
 } from '../../../server/test/support/service.ts';
 import { newCode } from '../../../server/test/http/session-helpers.ts';
 import { skipUnlessCi } from '../../../server/test/support/skip.ts';
-import { findBrowser, startBrowser } from './browser.ts';
+import { findBrowser } from './browser.ts';
 import { watchContext } from './watch.ts';
 import type { Watch } from './watch.ts';
 
-/** Somebody with an empty browser, and a team of their own on a real server. */
+/** An empty browser context, and a new team on a real server. */
 export interface Visit extends KeyHolder {
   t: TestContext;
   service: TestService;
@@ -38,7 +38,7 @@ export interface Visit extends KeyHolder {
 
 export interface Stage {
   readonly service: TestService;
-  /** The body of a test; skipped, with the reason, where there is no browser. */
+  /** The body of a test; skipped, with the reason, if there is no browser. */
   inBrowser(
     act: (visit: Visit) => Promise<void>,
     wishes?: BrowserContextOptions,
@@ -47,7 +47,7 @@ export interface Stage {
 
 const page = new URL('../../dist/index.html', import.meta.url);
 
-/** One server for the tests of a file, and one browser. Each test gets a new context and a new team. */
+/** One server and one browser for the tests of a file. Each test gets a new context and a new team. */
 export function openStage(options: TestServiceOptions = {}): Stage {
   let service: TestService | undefined;
   let browser: Browser | undefined;
@@ -71,13 +71,7 @@ export function openStage(options: TestServiceOptions = {}): Stage {
     inBrowser: (act, wishes) => async (t) => {
       if (missing !== null) return skipUnlessCi(t, missing);
       assert.ok(service !== undefined && browser !== undefined);
-      // All contexts of a browser share one clipboard, so a test that uses it needs its own browser.
-      const own = wishes?.permissions?.includes('clipboard-read') ? await startBrowser() : null;
-      try {
-        return await perform({ t, service, browser: own ?? browser, act, wishes: wishes ?? {} });
-      } finally {
-        await own?.close();
-      }
+      return perform({ t, service, browser, act, wishes: wishes ?? {} });
     },
   };
 }
@@ -97,7 +91,7 @@ async function perform({ t, service, browser, act, wishes }: Performance): Promi
   const visit = await newVisit(t, service, context, watch);
   try {
     await act(visit);
-    // Whatever a test is about: the page makes no mistake, and talks to nobody else.
+    // In every test: the page reports no error and sends no request to another host.
     const trouble = watch.trouble.filter(
       (words) => !visit.harmless.some((pattern) => pattern.test(words)),
     );

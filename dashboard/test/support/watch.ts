@@ -3,7 +3,7 @@ import type { BrowserContext, Request } from 'playwright-core';
 /** What a visitor's browser did, seen from outside. */
 export interface Watch {
   readonly requests: readonly Request[];
-  /** Mistakes of the page, dialogs, and what the Content-Security-Policy had to stop. Empty where all is well. */
+  /** Errors of the page, dialogs, and violations of the Content-Security-Policy. Empty if there are none. */
   readonly trouble: readonly string[];
   /** Addresses that are at none of these. */
   strangers(origins: readonly string[]): string[];

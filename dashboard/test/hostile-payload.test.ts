@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
-import { seenFrames, watchFrames } from '../support/frames.ts';
-import { recordOne } from '../support/seed.ts';
-import { openStage } from '../support/stage.ts';
-import type { Visit } from '../support/stage.ts';
-import { eventually } from '../support/wait.ts';
+import { seenFrames, watchFrames } from './support/frames.ts';
+import { recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import type { Visit } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
 
 const { inBrowser } = openStage();
 
