@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../src/errors.ts';
-import { seededRandom } from '../test/security/helpers.ts';
+import { chooseSeed, seededRandom } from '../test/support/seeded-random.ts';
 import { runCli } from '../test/support/cli.ts';
 import type { AttackTally } from './attack-soak/attack-socket.ts';
 import { openMemoryLimit } from './attack-soak/cgroup.ts';
@@ -41,12 +41,12 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
     store: { type: 'string', default: 'sqlite' },
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 20)) },
+    seed: { type: 'string', default: String(chooseSeed()) },
     help: { type: 'boolean', default: false },
   },
 });
 const { store: storeKind } = values;
-const isUsable = /^[1-9][0-9]{0,3}$/.test(values.minutes) && /^[0-9]{1,7}$/.test(values.seed);
+const isUsable = /^[1-9][0-9]{0,3}$/.test(values.minutes) && /^[0-9]{1,10}$/.test(values.seed);
 if (values.help || !isUsable || (storeKind !== 'sqlite' && storeKind !== 'postgres')) {
   print('Usage: npm run test:attack -- [--minutes 60] [--store sqlite|postgres] [--seed N]');
   process.exit(values.help ? 0 : 2);

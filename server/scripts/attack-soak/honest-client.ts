@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pick } from '../../test/security/helpers.ts';
+import { pick } from '../../test/support/seeded-random.ts';
 import { callService } from './http-call.ts';
 import type { Call, Reply } from './http-call.ts';
 import type { Ledger } from './ledger.ts';

@@ -1,5 +1,5 @@
 /** The program of the honest clients: `node honest-load.ts SCENE_FILE`. It prints its tally every second, and once more at its end. */
-import { seededRandom } from '../../test/security/helpers.ts';
+import { seededRandom } from '../../test/support/seeded-random.ts';
 import { runHonestClient } from './honest-client.ts';
 import type { HonestTally, HonestTeam } from './honest-client.ts';
 import { openLedger } from './ledger.ts';

@@ -1,6 +1,7 @@
 import { generateKey } from '../../src/core/api-key.ts';
 import { limits } from '../../src/limits.ts';
-import { pick, writeRequest } from '../../test/security/helpers.ts';
+import { pick } from '../../test/support/seeded-random.ts';
+import { writeRequest } from '../../test/security/helpers.ts';
 import { attackerAddress, holdOpen, openSocket, readAnswers } from './attack-socket.ts';
 import type { AttackContext } from './attack-socket.ts';
 

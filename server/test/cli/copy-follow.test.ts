@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readDatabase } from '../../src/config.ts';
 import { draftTrace } from '../../src/core/trace.ts';
+import { eventually } from '../support/eventually.ts';
 import { makeTeams, readLedger, startLoad } from '../guarantees/crash-lab.ts';
 import type { LoadTeam } from '../guarantees/crash-lab.ts';
 import { spawnCli, spawnServer } from '../support/cli.ts';
@@ -10,7 +11,6 @@ import type { CliResult } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { assertSameTraces, copyArgs, copyJson, withStoreAt } from './copy-lab.ts';
-import { eventually } from './helpers.ts';
 import type { Cleaner } from './helpers.ts';
 
 const postgres = usePostgres();

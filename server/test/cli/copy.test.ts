@@ -4,12 +4,13 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
+import { eventually } from '../support/eventually.ts';
 import { runCli, spawnServer } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
 import { assertVerifies, contentsOf, copyAll, copyArgs, withStoreAt } from './copy-lab.ts';
-import { assertRefused, eventually, postTrace } from './helpers.ts';
+import { assertRefused, postTrace } from './helpers.ts';
 import type { Cleaner } from './helpers.ts';
 
 const postgres = usePostgres();

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runCli, spawnCli, spawnServer } from '../support/cli.ts';
 import type { CliResult, ServerProcess } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
@@ -145,23 +144,6 @@ export async function allTraces(url: string, key: string): Promise<TraceJson[]> 
     assert.equal(status, 200);
     traces.push(...body.traces);
     if (body.traces.length < 100) return traces;
-  }
-}
-
-/** Looks every so often until there is something to see; fails when the time is over. */
-export async function eventually<T>(
-  what: string,
-  withinMs: number,
-  look: () => Promise<T | null>,
-  everyMs = 50,
-): Promise<T> {
-  const startMs = performance.now();
-  for (;;) {
-    const seen = await look();
-    if (seen !== null) return seen;
-    const passedMs = performance.now() - startMs;
-    assert.ok(passedMs < withinMs, `${what}: not within ${withinMs} ms`);
-    await sleep(everyMs);
   }
 }
 

@@ -5,11 +5,12 @@ import { delimiter, dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../src/cli/shell-words.ts';
+import { eventually } from '../support/eventually.ts';
 import type { CliResult } from '../support/cli.ts';
 import { needDashboard } from '../support/dashboard.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { freePort, launcher, plainEnvironment, runProgram } from '../process/helpers.ts';
-import { assertNoStack, eventually, startServer, toolInFolder, toolOn } from './helpers.ts';
+import { assertNoStack, startServer, toolInFolder, toolOn } from './helpers.ts';
 import type { NewKeyJson } from './helpers.ts';
 
 const checkout = fileURLToPath(new URL('../../../', import.meta.url)).replace(/\/$/, '');

@@ -3,14 +3,8 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  assertRefused,
-  call,
-  eventually,
-  postTrace,
-  startServer,
-  toolInFolder,
-} from './helpers.ts';
+import { eventually } from '../support/eventually.ts';
+import { assertRefused, call, postTrace, startServer, toolInFolder } from './helpers.ts';
 import type { NewKeyJson } from './helpers.ts';
 
 const tool = toolInFolder({ after });

@@ -8,11 +8,13 @@ import { draftTrace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { assertSameTraces, copyAll, copyArgs, withStoreAt } from '../cli/copy-lab.ts';
-import { assertRefused, eventually } from '../cli/helpers.ts';
+import { assertRefused } from '../cli/helpers.ts';
+import { chooseSeed, seededRandom } from '../support/seeded-random.ts';
+import { eventually } from '../support/eventually.ts';
 import { runCli, spawnCli } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
-import { rounds, seededRandom } from './crash-lab.ts';
+import { rounds } from './crash-lab.ts';
 
 const postgres = usePostgres();
 const folder = temporaryFolder();
@@ -75,12 +77,13 @@ function assertWentOn(copied: number, before: number): void {
 
 /** Kills copies at random moments until it has been done a few times, then lets one end. */
 async function copyWithKills(t: TestContext, from: string, to: string): Promise<void> {
-  const { seed, random } = seededRandom();
+  const seed = chooseSeed();
+  const random = seededRandom(seed);
   const places: number[] = [];
   while (places.length < rounds(3) && (places.at(-1) ?? 0) < total) {
     places.push(await killCopy(from, to, random() * 200));
   }
-  t.diagnostic(`CRASH_SEED=${seed}: killed at ${places.join(', ')} of ${total}`);
+  t.diagnostic(`seed ${seed}: killed at ${places.join(', ')} of ${total}`);
   assert.ok((places[0] ?? total) < total, 'none was killed before the end');
   const report = await copyAll(from, to);
   assert.equal(report.traces, total);

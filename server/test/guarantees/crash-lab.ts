@@ -20,19 +20,6 @@ export function rounds(inTests: number): number {
   return asked === undefined ? inTests : Number(asked);
 }
 
-/** Random moments that can be had again: the seed is printed by every test that uses it. */
-export function seededRandom(): { seed: number; random: () => number } {
-  const seed = Number(process.env['CRASH_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-  let state = seed >>> 0;
-  const random = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  return { seed, random };
-}
-
 /** Teams with a key each, made in the store before any server runs. */
 export interface LoadTeam {
   id: string;

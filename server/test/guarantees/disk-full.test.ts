@@ -4,16 +4,9 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import {
-  assertRefused,
-  call,
-  eventually,
-  postTrace,
-  startServer,
-  toolOn,
-  totalOf,
-} from '../cli/helpers.ts';
+import { assertRefused, call, postTrace, startServer, toolOn, totalOf } from '../cli/helpers.ts';
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import { assertVerifyClean, mountTmpfs, serveOnce } from '../process/helpers.ts';
 import { skipUnlessCi } from '../support/skip.ts';

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import type { LoadTeam } from './crash-lab.ts';

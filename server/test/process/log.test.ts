@@ -8,16 +8,9 @@ import type { TestContext } from 'node:test';
 import { openFailureLog } from '../../src/http/failure-log.ts';
 import { limits } from '../../src/limits.ts';
 import { openLogSink, openLogger } from '../../src/log.ts';
-import {
-  call,
-  eventually,
-  inParallel,
-  postTrace,
-  startServer,
-  toolInFolder,
-  totalOf,
-} from '../cli/helpers.ts';
+import { call, inParallel, postTrace, startServer, toolInFolder, totalOf } from '../cli/helpers.ts';
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 import { freePort, launcher, mountTmpfs, plainEnvironment } from './helpers.ts';
 

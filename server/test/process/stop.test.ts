@@ -5,15 +5,9 @@ import type { IncomingMessage } from 'node:http';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  allTraces,
-  call,
-  eventually,
-  postTrace,
-  startServer,
-  toolInFolder,
-} from '../cli/helpers.ts';
+import { allTraces, call, postTrace, startServer, toolInFolder } from '../cli/helpers.ts';
 import type { NewKeyJson, ProblemJson, Tool, TraceJson } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import { assertVerifyClean, startCrowd } from './helpers.ts';
 

@@ -4,12 +4,13 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { postTrace, startServer, toolInFolder, totalOf } from '../cli/helpers.ts';
 import type { NewKeyJson } from '../cli/helpers.ts';
-import { pick, seededRandom, writeRequest } from './helpers.ts';
+import { chooseSeed, pick, seededRandom } from '../support/seeded-random.ts';
+import { writeRequest } from './helpers.ts';
 
 const bytesToSend = 1_000_000;
 const connectionsAtOnce = 30;
 const answerMsMax = 250;
-const seed = Math.floor(Math.random() * 2 ** 31);
+const seed = chooseSeed();
 
 /** Requests in order that may store nothing: they are what most of the fuzz is made from. */
 function seeds(readKey: string): string[] {

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { Agent, METHODS, request } from 'node:http';
 import { after, before, test } from 'node:test';
+import { chooseSeed, pick, seededRandom } from '../support/seeded-random.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
-import { assertBooks, exchange, exchangeAnswers, pick, seededRandom } from './helpers.ts';
+import { assertBooks, exchange, exchangeAnswers } from './helpers.ts';
 import { totalOf, writeRequest } from './helpers.ts';
 import type { WireAnswer, Written } from './helpers.ts';
 
@@ -18,7 +19,7 @@ interface Side {
 
 const payloadChars = 40_000;
 const firstTraces = 40;
-const seed = Math.floor(Math.random() * 2 ** 31);
+const seed = chooseSeed();
 let service: TestService;
 let amber: Side;
 let basil: Side;
