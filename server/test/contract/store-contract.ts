@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomInt } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { dimensions } from '../../src/core/rollup.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
@@ -12,6 +11,7 @@ import type { PageRequest } from '../../src/store/trace-reader.ts';
 import type { Store, StoreOptions } from '../../src/store/store.ts';
 import type { TraceWrite, WriteOutcome } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import { eventually } from '../support/eventually.ts';
 import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';
@@ -372,8 +372,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       store.noteKeyUse(record.id, noon + 60);
       store.noteKeyUse(record.id, noon + 30);
       const lastUse = async () => (await store.findKey(record.id))?.lastUsedAtUs ?? null;
-      for (let i = 0; i < 500 && (await lastUse()) === null; i++) await delay(10);
-      assert.equal(await lastUse(), noon + 60);
+      assert.equal(await eventually('the last use of the key', 5_000, lastUse, 10), noon + 60);
     });
 
     test('everything is still there after the store was closed and opened again', async () => {

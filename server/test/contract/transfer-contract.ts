@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { TraceInput } from '../../src/core/trace-fields.ts';
 import { OperatorError } from '../../src/errors.ts';
@@ -13,6 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { Team } from '../../src/store/teams-and-keys.ts';
 import { emptyCounter } from '../../src/store/sequencer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import { eventually } from '../support/eventually.ts';
 import { manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';
@@ -313,8 +313,8 @@ export function describeTransferContract(
         isServing = false;
         await server.close();
         // A database may notice a moment later that a connection is gone.
-        for (let i = 0; i < 500 && (await tools[0].claim()) !== null; i++) await delay(10);
-        assert.equal(await tools[0].claim(), null);
+        const isGone = async () => (await tools[0].claim()) === null;
+        await eventually('a store without a server', 5_000, isGone, 10);
       } finally {
         if (isServing) await server.close();
         for (const tool of tools) await tool.close();

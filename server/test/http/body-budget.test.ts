@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
+import { eventually } from '../support/eventually.ts';
 import type { Answer } from '../support/service.ts';
 import * as http from './helpers.ts';
 
@@ -45,25 +46,21 @@ function holdUpload(place: Place, path: string, announced: number, sent: number)
 
 /** What is given back may take a moment, since the server sees a hang-up late. */
 async function assertBudgetWhole({ bodyBudget }: Place, waitMsMax = 3_000): Promise<void> {
-  const untilMs = performance.now() + waitMsMax;
-  while (bodyBudget.usedBytes !== 0) {
-    assert.ok(performance.now() < untilMs, `${bodyBudget.usedBytes} bytes never came back`);
-    await sleep(10);
-  }
+  const isWhole = () => bodyBudget.usedBytes === 0;
+  const what = () => `the return of ${bodyBudget.usedBytes} bytes`;
+  await eventually(what, waitMsMax, isWhole, 10);
 }
 
-async function untilHeld({ bodyBudget }: Place, bytes: number): Promise<void> {
-  for (let waits = 0; bodyBudget.usedBytes < bytes; waits++) {
-    assert.ok(waits < 1_000, `only ${bodyBudget.usedBytes} of ${bytes} bytes are held`);
-    await sleep(10);
-  }
+async function assertHolds({ bodyBudget }: Place, bytes: number): Promise<void> {
+  const isHeld = () => bodyBudget.usedBytes >= bytes;
+  await eventually(() => `${bodyBudget.usedBytes} of ${bytes} bytes held`, 10_000, isHeld, 10);
 }
 
 test('the budget is whole at the start, and this very check sees a part that is taken', async () => {
   await assertBudgetWhole(here());
   const upload = holdUpload(here(), '/traces', 1_000, 100);
-  await untilHeld(here(), 100);
-  await assert.rejects(assertBudgetWhole(here(), 100), /100 bytes never came back/);
+  await assertHolds(here(), 100);
+  await assert.rejects(assertBudgetWhole(here(), 100), /return of 100 bytes/);
   upload.socket.destroy();
   await assertBudgetWhole(here());
 });
@@ -87,7 +84,7 @@ test('a body that is announced and not sent holds nothing', async () => {
   const uploads = Array.from({ length: 20 }, () =>
     holdUpload(here(), '/traces/batch', limits.batchBodyBytesMax, 10),
   );
-  await untilHeld(here(), 20 * 10);
+  await assertHolds(here(), 20 * 10);
   assert.equal(here().bodyBudget.usedBytes, 20 * 10);
   assert.equal((await post(here(), '{"model":"m"}', '/traces', {})).status, 201);
   for (const { socket } of uploads) socket.destroy();
@@ -99,10 +96,13 @@ test('past its share of the budget a key is refused, and the part that it leaves
     holdUpload(here(), '/traces/batch', limits.batchBodyBytesMax, limits.batchBodyBytesMax - 1),
   );
   const isRefused = ({ said }: { said: string }): boolean => said.startsWith('HTTP/1.1 503');
-  for (let waits = 0; uploads.filter(isRefused).length < 5; waits++) {
-    assert.ok(waits < 1_000, `${uploads.filter(isRefused).length} were refused`);
-    await sleep(10);
-  }
+  const refused = () => uploads.filter(isRefused).length;
+  await eventually(
+    () => `${refused()} of 5 refusals`,
+    10_000,
+    () => refused() >= 5,
+    10,
+  );
   assert.ok(here().bodyBudget.usedBytes <= limits.bodiesBytesMax / 3);
   for (const { socket } of uploads) socket.destroy();
   await assertBudgetWhole(here());
@@ -200,6 +200,7 @@ describe('a caller who hangs up gives its share of the budget back', () => {
     try {
       for (const afterMs of [0, 2, 5, 10, 20, 40]) {
         await Promise.all([1, 2].map(() => hangUp(place, large, large.length, afterMs)));
+        // A server that takes its share only after the hang-up has time to do so.
         await sleep(100);
       }
       await assertBudgetWhole(place);

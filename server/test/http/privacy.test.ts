@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
 import * as http from './helpers.ts';
@@ -145,14 +146,11 @@ function linesOf(log: string): LogLine[] {
     .map((line) => JSON.parse(line));
 }
 
-/** The line that tells how a request ended. It is written after the answer, so it may need a moment. */
-async function requestLine(log: () => string, id: string): Promise<LogLine | undefined> {
+/** The line that says how a request ended. It is written after the answer, so it may come a moment later. */
+function requestLine(log: () => string, id: string): Promise<LogLine> {
   const find = (): LogLine | undefined =>
     linesOf(log()).find(({ request_id, status }) => request_id === id && status !== undefined);
-  for (let i = 0; i < 20 && find() === undefined; i++) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return find();
+  return eventually('the log line of the request', 5_000, find, 10);
 }
 
 describe('a refusal repeats nothing, and its id is in the log beside its status', () => {

@@ -5,15 +5,15 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { runCli, spawnServer } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-test('SIGTERM to npm start stops the service and leaves nothing behind', async () => {
+test('SIGTERM to npm start stops the service and leaves nothing behind', async (t) => {
   const folder = temporaryFolder();
   const path = join(folder.path, 'a.db');
   const npm = spawn('npm', ['start', '--', '--port', '0', '--database', `sqlite:${path}`], {
@@ -23,7 +23,9 @@ test('SIGTERM to npm start stops the service and leaves nothing behind', async (
   npm.stdout.on('data', (data: Buffer) => (output += data.toString()));
   npm.stderr.on('data', (data: Buffer) => (output += data.toString()));
   const ended = new Promise((resolve) => npm.once('close', resolve));
-  for (let i = 0; i < 200 && !output.includes('TraceTally listens'); i++) await sleep(50);
+  t.after(() => void npm.kill('SIGKILL'));
+  const listens = () => output.includes('TraceTally listens');
+  await eventually(() => `a server that listens (${output})`, 20_000, listens);
   npm.kill('SIGTERM');
   await ended;
   assert.match(output, /"msg":"stopped"/);

@@ -50,11 +50,11 @@ async function serveWith(
   return { child, url: `http://127.0.0.1:${port}`, end };
 }
 
-async function untilReady({ url, child }: Running): Promise<void> {
+async function assertReady({ url, child }: Running): Promise<void> {
   await eventually('a server that is ready', deadlineMs, async () => {
     assert.equal(child.exitCode, null, 'the server has ended');
     const answer = await fetch(`${url}/readyz`).catch(() => null);
-    return answer?.status === 200 ? true : null;
+    return answer?.status === 200;
   });
 }
 
@@ -78,7 +78,7 @@ async function assertServes({ url, child }: Running, key: string, before: number
 test('a closed log pipe does not end the service', async (t) => {
   const { key, ...tool } = await toolWithKey(t);
   const server = await serveWith(t, tool, ['ignore', 'ignore', 'pipe']);
-  await untilReady(server);
+  await assertReady(server);
   server.child.stderr?.destroy();
   await refuse(server.url, 50);
   await assertServes(server, key, 0);
@@ -91,10 +91,8 @@ test('a closed standard output does not end the service, and the log says that t
   server.child.stdout?.destroy();
   let log = '';
   server.child.stderr?.on('data', (data: Buffer) => (log += data.toString()));
-  await untilReady(server);
-  await eventually('a line about the greeting', deadlineMs, async () =>
-    log.includes('greeting') ? true : null,
-  );
+  await assertReady(server);
+  await eventually('a line about the greeting', deadlineMs, async () => log.includes('greeting'));
   await assertServes(server, key, 0);
   assert.equal(await server.end('SIGTERM'), 0);
 });
@@ -105,7 +103,7 @@ test('a log pipe that is not read holds up neither requests nor the stop', async
   const level = ['--log-level', 'debug'];
   const server = await serveWith(t, tool, ['ignore', 'ignore', 'pipe'], level);
   server.child.stderr?.pause();
-  await untilReady(server);
+  await assertReady(server);
   await refuse(server.url, 3000);
   const startMs = performance.now();
   await assertServes(server, key, 0);
@@ -124,7 +122,7 @@ test('a full disk under the log file costs lines, which are counted, and nothing
   const fd = openSync(logFile, 'a');
   const server = await serveWith(t, tool, ['ignore', 'ignore', fd]);
   closeSync(fd);
-  await untilReady(server);
+  await assertReady(server);
   assert.throws(() => {
     for (;;) appendFileSync(filler, Buffer.alloc(1024));
   }, /ENOSPC/);
@@ -138,7 +136,7 @@ test('a full disk under the log file costs lines, which are counted, and nothing
   await call(`${server.url}/traces/x`, 'tt_wrong');
   const report = await eventually('a line with the number of lost lines', deadlineMs, async () => {
     const lines = readFileSync(logFile, 'utf8').split('\n');
-    return lines.find((line) => line.includes('log lines were lost')) ?? null;
+    return lines.find((line) => line.includes('log lines were lost'));
   });
   const { lost_lines: lost } = JSON.parse(report) as { lost_lines: number };
   assert.ok(lost >= 1 && lost <= 45, `${lost} lines`);

@@ -108,6 +108,7 @@ test('a million fuzzed bytes at the socket store nothing and stop nothing', asyn
   t.diagnostic(`${sent} bytes over ${connections} connections, of which ${answered} were answered`);
   assert.ok(sent >= bytesToSend && connections > 300 && answered > 100);
 
+  // Time for a late failure, which must not come.
   await sleep(100);
   assert.equal(server.child.exitCode, null, `it ended: ${server.stderr()} (seed ${seed})`);
   assert.equal(await totalOf(server.url, full.key), 1, `something was stored (seed ${seed})`);

@@ -5,11 +5,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 type NotYet = null | undefined | false;
 
 /**
- * Calls `look` until it returns something, and returns that. Fails with `what` in its message when the time is over, even if
- * `look` itself never returns.
+ * Calls `look` until it returns something, and returns that. Fails when the time is over, even if `look` itself never
+ * returns; the message is `what` was waited for. A function can add what was seen instead.
  */
 export async function eventually<T>(
-  what: string,
+  what: string | (() => string),
   withinMs: number,
   look: () => T | NotYet | Promise<T | NotYet>,
   everyMs = 50,
@@ -30,7 +30,7 @@ export async function eventually<T>(
   } finally {
     over.abort();
   }
-  assert.fail(`${what}: not within ${withinMs} ms`);
+  assert.fail(`${typeof what === 'string' ? what : what()}: not within ${withinMs} ms`);
 }
 
 async function wrap<T>(look: () => T | Promise<T>): Promise<{ value: T }> {

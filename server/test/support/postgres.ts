@@ -5,10 +5,13 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { eventually } from './eventually.ts';
 import { temporaryFolder } from './service.ts';
+
+/** For a machine that has much else to do. */
+const startMsMax = 60_000;
 
 /** A real PostgreSQL of its own, on the loopback, with its data in a folder that goes away. */
 export interface TestPostgres {
@@ -82,32 +85,35 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
       ...settings,
     };
     const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    // After a kill -9 the old backends may live for a moment, and as long as they do a new server refuses to start.
-    for (let i = 0; i < 100; i++) {
-      const child = spawn(join(bin, 'postgres'), ['-D', data, ...flags], {
-        ...identity,
-        cwd: folder.path,
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
-      server = child;
-      child.stderr.on('data', (lines: Buffer) => (log += lines.toString()));
-      if (await isReady(child)) return;
-      await delay(50);
-    }
-    throw new Error(`PostgreSQL does not start:\n${log}`);
+    // After a kill -9 the old backends may live for a moment, and a new server does not start before they have ended.
+    await eventually(
+      () => `a start of PostgreSQL, which logged:\n${log}`,
+      startMsMax,
+      () => {
+        const child = spawn(join(bin, 'postgres'), ['-D', data, ...flags], {
+          ...identity,
+          cwd: folder.path,
+          stdio: ['ignore', 'ignore', 'pipe'],
+        });
+        server = child;
+        child.stderr.on('data', (lines: Buffer) => (log += lines.toString()));
+        return isReady(child);
+      },
+    );
   }
 
-  /** False where it has ended before. */
+  /** False if it ended before it was ready. */
   async function isReady(child: ChildProcess): Promise<boolean> {
-    while (child.exitCode === null) {
-      try {
-        await sql(url('postgres'), 'select 1');
-        return true;
-      } catch {
-        await delay(25);
-      }
+    const state = await eventually('a connection to PostgreSQL', startMsMax, look, 25);
+    return state === 'ready';
+
+    async function look(): Promise<'ready' | 'ended' | null> {
+      if (child.exitCode !== null || child.signalCode !== null) return 'ended';
+      return sql(url('postgres'), 'select 1').then(
+        () => 'ready',
+        () => null,
+      );
     }
-    return false;
   }
 
   function url(
