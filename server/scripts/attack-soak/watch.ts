@@ -1,6 +1,6 @@
 import { Agent } from 'node:http';
 import { residentBytes } from './cgroup.ts';
-import { callService } from './http-call.ts';
+import { callService } from '../../test/support/http-call.ts';
 
 /** What is seen of the service from outside while the soak goes on. */
 export interface Watch {

@@ -24,7 +24,7 @@ for (const [what, make] of Object.entries(bombs)) {
   test(`${clients} clients with gzip bombs at once do not fill the memory: ${what}`, async (t) => {
     const bomb = make();
     assert.ok(bomb.length < mib / 4, `${bomb.length} bytes`);
-    const { server, key, strike } = await setStage();
+    const { server, key, tearDown } = await setStage();
     const agent = new Agent({ keepAlive: true });
     const post = (body: Buffer, path: string): Promise<number> =>
       postPacked(`${server.url}${path}`, key, body, agent);
@@ -46,7 +46,7 @@ for (const [what, make] of Object.entries(bombs)) {
       assert.equal(await post(gzipSync('{"model":"m"}'), '/traces'), 201);
     } finally {
       agent.destroy();
-      await strike();
+      await tearDown();
     }
   });
 }

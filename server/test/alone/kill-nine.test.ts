@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { chooseSeed, seededRandom } from '../support/seeded-random.ts';
 import { spawnServer } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
-import { balance, makeTeams, rounds, startLoad } from '../guarantees/crash-lab.ts';
+import { compareWithStore, makeTeams, rounds, startLoad } from '../guarantees/crash-lab.ts';
 
 const clients = 32;
 const teamCount = 4;
@@ -35,7 +35,7 @@ test('kill -9 under load loses no acknowledged trace, stores none twice, and the
     const answers = await load.end();
     assert.deepEqual(Object.keys(answers), ['201'], `round ${round}: ${JSON.stringify(answers)}`);
 
-    const now = await balance(databasePath, folder.path, teams);
+    const now = await compareWithStore(databasePath, folder.path, teams);
     assert.deepEqual(now.lost, [], `round ${round}, seed ${seed}`);
     assert.deepEqual(now.twice, [], `round ${round}, seed ${seed}`);
     // Each client may have had one request under way that was stored but not answered.

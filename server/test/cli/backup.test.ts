@@ -18,7 +18,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { readLedger, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
+import { readAcknowledged, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
 import { hashOfFile, mountTmpfs } from '../process/helpers.ts';
 import { runCli, spawnCli } from '../support/cli.ts';
 import { skipUnlessCi } from '../support/skip.ts';
@@ -63,13 +63,13 @@ async function idsIn(path: string): Promise<string[][]> {
 
 test('backups beside a server under load each hold what was acknowledged before, and are a prefix', async (t) => {
   const stage = await setStage(3);
-  t.after(() => stage.strike());
+  t.after(() => stage.tearDown());
   const tool = toolOn(stage.databasePath);
   const load = startLoad(stage.server.url, stage.folder, 8, 0, stage.teams);
   await load.begun();
   const backups: string[][][] = [];
   for (let i = 0; i < 4; i++) {
-    const acknowledged = readLedger(stage.folder);
+    const acknowledged = readAcknowledged(stage.folder);
     const path = join(stage.folder, `backup-${i}.db`);
     const { bytes, traces, file } = await tool.json<BackupJson>('backup', path);
     assert.deepEqual([file, bytes], [path, statSync(path).size]);
@@ -82,7 +82,7 @@ test('backups beside a server under load each hold what was acknowledged before,
     backups.push(ids);
   }
   const answers = await load.end();
-  assert.deepEqual(Object.keys(answers), ['201'], 'nobody has noticed');
+  assert.deepEqual(Object.keys(answers), ['201'], 'the backup disturbed no client');
   const last = await idsIn(stage.databasePath);
   for (const ids of backups) {
     for (const [team, all] of last.entries()) {
@@ -100,7 +100,7 @@ test('a backup in the place of the database is the store of that moment, as the 
   const { stdout: help } = await runCli(['backup', '--help']);
   assert.match(
     help,
-    /stop the server,\s+put the copy in the place .* remove .* -wal and -shm, start/,
+    /stop the server,\s+replace the database\s+with the backup,\s+remove .* -wal and -shm,\s+and start/,
   );
   const tool = toolInFolder(t);
   const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'team');

@@ -281,8 +281,8 @@ describe(
         assert.equal((await postTrace(server.url, key)).status, 201, 'the server works on');
         assert.equal(await server.end('SIGTERM'), 0);
         // A database may notice a moment later that a connection is gone.
-        await eventually('nobody is at work', 5000, () =>
-          withStoreAt(source, async (store) => ((await store.claim()) === null ? true : null)),
+        await eventually('a source without a server', 5000, () =>
+          withStoreAt(source, async (store) => (await store.claim()) === null),
         );
         assert.equal((await copyAll(source, target)).copied, 2);
       });

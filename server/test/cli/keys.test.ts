@@ -3,6 +3,7 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { limits } from '../../src/limits.ts';
 import { eventually } from '../support/eventually.ts';
 import { assertRefused, call, postTrace, startServer, toolInFolder } from './helpers.ts';
 import type { NewKeyJson } from './helpers.ts';
@@ -137,7 +138,8 @@ describe('keys and teams beside a running server', { concurrency: 2 }, () => {
     const laterMs = Date.parse(freshEnd ?? '') - Date.parse(oldEnd ?? '');
     assert.ok(laterMs > 0 && laterMs < 60_000, 'the new key does not live as long as the old one');
 
-    await sleep(600);
+    // Longer than the server caches a key, so that it asks the store about both.
+    await sleep(limits.keyCacheTtlMs + 100);
     assert.equal((await postTrace(server.url, old.key)).status, 201);
     assert.equal((await postTrace(server.url, fresh.key)).status, 201);
     const oldLeftMs = Date.parse((await listed(old.key_id)).expires ?? '') - Date.now();
@@ -262,16 +264,17 @@ describe('keys and teams beside a running server', { concurrency: 2 }, () => {
     assert.equal((await postTrace(server.url, made.key)).status, 201);
     const afterMs = Date.now();
     const noted = await eventually(
-      'the note',
-      2000,
+      'the last use of the key',
+      10_000,
       async () => (await listed(made.key_id)).last_used,
     );
     assert.ok(Date.parse(noted) >= beforeMs - 1 && Date.parse(noted) <= afterMs, noted);
     // Each use comes after the key has left the server's cache, so each asks the store again.
     for (let i = 0; i < 3; i++) {
-      await sleep(550);
+      await sleep(limits.keyCacheTtlMs + 50);
       assert.equal((await postTrace(server.url, made.key)).status, 201);
     }
+    // Time for a second note, which must not come.
     await sleep(200);
     assert.equal((await listed(made.key_id)).last_used, noted);
   });

@@ -32,7 +32,7 @@ export interface AttackStage {
   socket(): Promise<Socket>;
   /** Reads replies of the attacker's at once and to their end, in a process of its own, so that the probes here are not delayed. */
   readElsewhere(path: string, times: number): Promise<number[]>;
-  strike(): Promise<void>;
+  tearDown(): Promise<void>;
 }
 
 export async function setAttackStage(kind: Database['kind']): Promise<AttackStage> {
@@ -105,7 +105,7 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
       if (slowestMs >= 1_000 && !isRepeated) return stage.endure(t, attack, true);
       assert.ok(slowestMs < 1_000, `/healthz took ${Math.round(slowestMs)} ms`);
     },
-    async strike() {
+    async tearDown() {
       await server.end('SIGKILL');
       await postgres?.stop();
       folder.remove();
