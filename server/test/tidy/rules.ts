@@ -111,3 +111,23 @@ export function scatteredNames(
     return found.length > filesMax ? [`${name}: ${found.join(', ')}`] : [];
   });
 }
+
+/** Test files that poll in a loop of their own. */
+export function ownWaits(files: readonly SourceFile[]): string[] {
+  const loops = [
+    /\b(?:for|while) \(.*\) await (?:sleep|delay)\(/,
+    /\b(?:for|while) \(.*\) \{\s*await (?:sleep|delay)\((?:\d+|\w+)\);\s*\}/,
+    /\bfunction until[A-Z]/,
+    /\bfor \(let waits\b/,
+  ];
+  return files.filter(({ text }) => loops.some((loop) => loop.test(text))).map(({ path }) => path);
+}
+
+/** Test files with random numbers that no seed repeats. */
+export function unseededRandoms(files: readonly SourceFile[]): string[] {
+  return files
+    .filter(
+      ({ path, text }) => path !== 'test/support/seeded-random.ts' && /Math\.random/.test(text),
+    )
+    .map(({ path }) => path);
+}
