@@ -155,7 +155,7 @@ async function runLoad(
   return { ranS, honest: honest.report(), attacks: attacks.report(), logStalls: await stalls };
 }
 
-/** Leaves the log pipe unread for a while, again and again; tells how often. */
+/** Repeatedly leaves the log pipe unread for a while; returns how often. */
 async function stallLog(service: SoakService, over: AbortSignal): Promise<number> {
   const random = seededRandom(seed);
   const pause = (ms: number): Promise<void> =>

@@ -7,7 +7,7 @@ import type { AttackContext } from './attack-socket.ts';
 
 const holdMs = 12_000;
 
-/** Requests without end on connections that read no answer. */
+/** Endless requests on connections that read no answer. */
 export async function pipelinedUnread(context: AttackContext): Promise<void> {
   const requests = writeRequest({ path: '/openapi.json' }).repeat(1_500);
   const sockets = Array.from({ length: 50 }, () => openSocket(context));

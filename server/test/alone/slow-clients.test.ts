@@ -9,7 +9,7 @@ import { setStage } from '../guarantees/crash-lab.ts';
 const slowClients = 1000;
 const closedMsMax = 15_000;
 
-test('1,000 half-open requests do not keep others waiting and are closed within 15 s; nothing of them is stored', async (t) => {
+test('1,000 half-open requests do not keep others waiting and are closed within 15 s; none of them is stored', async (t) => {
   const { server, key, hostname, port, tearDown } = await setStage();
   const headers = { authorization: `Bearer ${key}`, 'content-type': 'application/json' };
   const post = () =>
@@ -51,7 +51,7 @@ test('1,000 half-open requests do not keep others waiting and are closed within 
   }
 });
 
-test('of an aborted body nothing is stored, unless it was complete', async () => {
+test('an aborted body is stored only if it was complete', async () => {
   const { server, key, hostname, port, tearDown } = await setStage();
   try {
     const text = (i: number) => `{"model":"aborted-${String(i).padStart(3, '0')}"}`;

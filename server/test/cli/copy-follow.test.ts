@@ -15,7 +15,7 @@ import type { Cleaner } from './helpers.ts';
 
 const postgres = usePostgres();
 
-/** A copy that follows, in a process of its own. */
+/** A copy with --follow in a separate process. */
 function startFollowing(t: Cleaner, from: string, to: string) {
   const child = spawnCli(copyArgs(from, to, '--follow', '--json'));
   let stdout = '';

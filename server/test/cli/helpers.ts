@@ -4,7 +4,7 @@ import { runCli, spawnCli, spawnServer } from '../support/cli.ts';
 import type { CliResult, ServerProcess } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
 
-/** A test, or a whole file with `after` of node:test: whatever cleans up behind itself. */
+/** A test, or a whole file with `after` of node:test: anything that runs clean-up functions. */
 export interface Cleaner {
   after(clean: () => void | Promise<void>): void;
 }
@@ -62,7 +62,7 @@ export async function startServer(
   return server;
 }
 
-/** A server that should refuse to start, to its end. One that starts all the same is ended by a signal: its code is null. */
+/** A server that should refuse to start, to its end. If it starts anyway it is killed, and its code is null. */
 export async function runServeToEnd(
   flags: readonly string[],
   env: Record<string, string> = {},
@@ -147,7 +147,7 @@ export async function allTraces(url: string, key: string): Promise<TraceJson[]> 
   }
 }
 
-/** A few at a time: each command is a process, and there are few cores. */
+/** Runs a few at a time: each command is a process, and there are few cores. */
 export async function inParallel<T>(
   items: readonly T[],
   work: (item: T) => Promise<void>,
@@ -161,7 +161,7 @@ export async function inParallel<T>(
   );
 }
 
-/** A failure that a person can read: the code, words on stderr that fit, nothing on stdout, and no stack trace. */
+/** A readable failure: the exit code, a matching message on stderr, an empty stdout, and no stack trace. */
 export function assertRefused(result: CliResult, code: number, words: RegExp): void {
   assertNoStack(result);
   assert.match(result.stderr, words);

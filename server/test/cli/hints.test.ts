@@ -85,7 +85,7 @@ const ways: Record<string, { shell: Shell; start: string; expected: string }> = 
   },
 };
 
-describe('hints can be pasted as they are', { concurrency: 2 }, () => {
+describe('hints can be pasted unchanged', { concurrency: 2 }, () => {
   for (const [i, [way, { shell, start, expected }]] of Object.entries(ways).entries()) {
     test(`started ${way}`, async () => {
       const database = shellWord(`sqlite:${join(folder.path, `it's ${i}.db`)}`);
@@ -163,7 +163,7 @@ describe('hints can be pasted as they are', { concurrency: 2 }, () => {
     );
     assert.deepEqual(more, []);
     const shell = userShell(process.cwd());
-    // A group of its own, so that its end reaches what the shell has started.
+    // A separate process group, so that a signal reaches what the shell has started.
     const server = spawn('sh', ['-c', serve], {
       cwd: shell.folder,
       env: shell.env,

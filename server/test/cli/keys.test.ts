@@ -29,7 +29,7 @@ async function listed(keyId: string): Promise<ListedKey> {
   return key;
 }
 
-/** How long a key goes on being accepted from now, asked every 50 ms, and the refusal that ends it. */
+/** How long a key is still accepted, asked every 50 ms, and the error code that it gets then. */
 async function msUntilRefused(key: string): Promise<{ ms: number; code: string }> {
   const startMs = performance.now();
   const code = await eventually('the refusal', 5000, async () => {
@@ -42,7 +42,7 @@ async function msUntilRefused(key: string): Promise<{ ms: number; code: string }
 }
 
 // Two at a time: most of the time goes into starting commands, and there are two cores.
-describe('keys and teams beside a running server', { concurrency: 2 }, () => {
+describe('keys and teams while a server runs', { concurrency: 2 }, () => {
   test('keys create --json prints exactly one object, and the key works at once', async () => {
     const result = await tool.run('keys', 'create', '--team', 'one', '--name', 'web', '--json');
     assert.equal(result.code, 0);
@@ -170,7 +170,7 @@ describe('keys and teams beside a running server', { concurrency: 2 }, () => {
     }
   });
 
-  test('a revoked key is refused within a second, and to revoke it twice is harmless', async () => {
+  test('a revoked key is refused within a second, and revoking it again is harmless', async () => {
     const made = await tool.json<NewKeyJson>('keys', 'create', '--team', 'v');
     const other = await tool.json<NewKeyJson>('keys', 'create', '--team', 'v');
     // Used again and again, so that the server holds it in its cache.
@@ -218,7 +218,7 @@ describe('keys and teams beside a running server', { concurrency: 2 }, () => {
     }
   });
 
-  test('keys list tells keys apart but never shows a key or its hash', async () => {
+  test('keys list shows what distinguishes keys, but never a key or its hash', async () => {
     const a = await tool.json<NewKeyJson>('keys', 'create', '--team', 'l', '--name', 'first one');
     const b = await tool.json<NewKeyJson>('keys', 'create', '--team', 'l', '--scope', 'read');
     const table = await tool.run('keys', 'list', '--team', 'l');
@@ -257,7 +257,7 @@ describe('keys and teams beside a running server', { concurrency: 2 }, () => {
     assert.ok(!server.stderr().includes(made.key.slice(9)));
   });
 
-  test('the last use of a key is soon noted, at most once a minute', async () => {
+  test('the last use of a key is stored soon, at most once per minute', async () => {
     const made = await tool.json<NewKeyJson>('keys', 'create', '--team', 'u');
     assert.equal((await listed(made.key_id)).last_used, null);
     const beforeMs = Date.now();

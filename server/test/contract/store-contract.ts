@@ -80,7 +80,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       return traces;
     }
 
-    test('what was appended is readable and counted when append resolves', async () => {
+    test('a trace is readable and counted when append resolves', async () => {
       const teamId = await newTeam();
       const outcome = await append(teamId, {
         model: 'm',
@@ -199,7 +199,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.deepEqual(names, ['m8', 'm7', 'm6', 'm5', 'm4', 'm3', 'm2', 'm1', 'm0']);
     });
 
-    test('teams see nothing of each other', async () => {
+    test('no team can read traces of another', async () => {
       const [mine, other] = [await newTeam(), await newTeam()];
       const outcome = await append(mine, { model: 'secret', feature_name: 'f' });
       assert.equal(await store.trace(other, stampsOf(outcome)[0]?.id ?? ''), null);
@@ -225,7 +225,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       }
     });
 
-    test('a write that is refused takes no other with it and leaves nothing of itself', async () => {
+    test('a write that fails stores nothing and does not affect others', async () => {
       const [first, second] = [await newTeam(), await newTeam()];
       const poison = { ...write(first, { model: 'ok' }, { model: 'bad' }) };
       // No route lets this through: the store itself must refuse a row that its schema does not hold.
@@ -323,7 +323,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
     });
 
-    test('a team is made once, however often it is asked for', async () => {
+    test('ensureTeam creates a team only once', async () => {
       const made = await Promise.all(
         Array.from({ length: 5 }, () => store.ensureTeam('once', noon)),
       );
@@ -365,7 +365,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.equal(await store.findKey(record.id), null);
     });
 
-    test('the last use of a key is noted, soon after it', async () => {
+    test('the last use of a key is stored soon after it', async () => {
       const teamId = await newTeam();
       const { record } = makeKey({ name: null, scope: 'full', nowUs: noon, expiresAtUs: null });
       await store.createKey(teamId, record);

@@ -8,7 +8,7 @@ import { assertRefused, call, postTrace, startServer, toolOn, totalOf } from '..
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
 import { eventually } from '../support/eventually.ts';
 import type { ServerProcess } from '../support/cli.ts';
-import { assertVerifyClean, mountTmpfs, serveOnce } from '../process/helpers.ts';
+import { assertVerifyClean, mountTmpfs, serveToEnd } from '../process/helpers.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 
 interface Disk {
@@ -151,7 +151,7 @@ test('commands that only read work on a full disk, and demo says why it cannot',
   await assertVerifyClean(tool);
   // A new store has no room here at all.
   const other = toolOn(tool.path.replace('tracetally.db', 'other.db'));
-  assertRefused(await serveOnce(other), 1, /full/);
+  assertRefused(await serveToEnd(other), 1, /full/);
 });
 
 test('keys create on a full disk fails with a clear message, not a stack trace', async (t) => {

@@ -13,7 +13,7 @@ export interface Fleet {
   urls(): string[];
   /** SIGKILL to a running server, but never to the first: that one has to survive everything. False if no other runs. */
   killOne(random: () => number): boolean;
-  /** Resolves when all of them run and each says that it is ready. */
+  /** Resolves when all of them run and are ready. */
   settle(): Promise<void>;
   /** The last output of servers that ended without being killed. */
   fallen(): string[];

@@ -31,7 +31,7 @@ const failOnce = (n: number, syncs: string): readonly string[] => [
   `inject=fsync,fdatasync:error=EIO:when=${n}`,
 ];
 
-test('after a failed sync nothing is acknowledged any more, and a restart brings everything back', async (t) => {
+test('after a failed sync no write is acknowledged, and a restart restores everything', async (t) => {
   const reason = whyNot();
   if (reason !== null) return skipUnlessCi(t, reason);
   for (const n of [12, 13, 25]) {

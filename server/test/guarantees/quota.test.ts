@@ -10,7 +10,7 @@ import { skipUnlessCi } from '../support/skip.ts';
 import { assertVerifyClean } from '../process/helpers.ts';
 import { makeTeams } from './crash-lab.ts';
 
-/** Some of the writer's writes into the log fail with this error, and so does what is written to learn why. */
+/** Some of the writer's writes into the -wal file fail with this error, and so does the probe that looks for the cause. */
 function failWrites(path: string, error: string): readonly string[] {
   const options = '-D -f -qq -o /dev/null -e trace=pwrite64,write'.split(' ');
   const paths = ['-P', `${path}-wal`, '-P', `${path}.probe`];

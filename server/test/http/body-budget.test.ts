@@ -56,7 +56,7 @@ async function assertHolds({ bodyBudget }: Place, bytes: number): Promise<void> 
   await eventually(() => `${bodyBudget.usedBytes} of ${bytes} bytes held`, 10_000, isHeld, 10);
 }
 
-test('the budget is whole at the start, and this very check sees a part that is taken', async () => {
+test('the budget is whole at the start, and this check notices a part that is taken', async () => {
   await assertBudgetWhole(here());
   const upload = holdUpload(here(), '/traces', 1_000, 100);
   await assertHolds(here(), 100);
@@ -65,7 +65,7 @@ test('the budget is whole at the start, and this very check sees a part that is 
   await assertBudgetWhole(here());
 });
 
-test('a sign-in gives its share back, though its caller is known only in the end', async () => {
+test('a sign-in gives its share back, though its caller is known only at the end', async () => {
   for (let i = 0; i < 3; i++) {
     const body = JSON.stringify({ key: i === 1 ? 'unknown' : here().key });
     const headers = { ...http.jsonType };
@@ -80,7 +80,7 @@ test('a sign-in gives its share back, though its caller is known only in the end
   await assertBudgetWhole(here());
 });
 
-test('a body that is announced and not sent holds nothing', async () => {
+test('a body that is announced and not sent uses no budget', async () => {
   const uploads = Array.from({ length: 20 }, () =>
     holdUpload(here(), '/traces/batch', limits.batchBodyBytesMax, 10),
   );
@@ -91,7 +91,7 @@ test('a body that is announced and not sent holds nothing', async () => {
   await assertBudgetWhole(here());
 });
 
-test('past its share of the budget a key is refused, and the part that it leaves is there for others', async () => {
+test('beyond its share of the budget a key is refused, and the rest stays free for others', async () => {
   const uploads = Array.from({ length: 8 }, () =>
     holdUpload(here(), '/traces/batch', limits.batchBodyBytesMax, limits.batchBodyBytesMax - 1),
   );
@@ -108,8 +108,8 @@ test('past its share of the budget a key is refused, and the part that it leaves
   await assertBudgetWhole(here());
 });
 
-/** It is small, and its trailer tells of so much that the budget is soon at its end where it is not given back. */
-function telling(bytes: number, packed: Buffer): Buffer {
+/** A small body whose trailer announces a large size: the budget is soon used up if it is not given back. */
+function announcing(bytes: number, packed: Buffer): Buffer {
   const copy = Buffer.from(packed);
   copy.writeUInt32LE(bytes, copy.length - 4);
   return copy;
@@ -128,12 +128,12 @@ const endings: Readonly<Record<string, [status: number, times: number, body: () 
   'a batch that is stored': [201, 4, () => large],
   'a small batch that is stored': [201, 200, () => sound],
   'a batch without a valid trace': [422, 100, () => gzipSync('{"traces":[{}]}')],
-  'no JSON': [400, 4, () => spaces('{', 16 * mib)],
-  'no gzip that tells of 20 MiB': [400, 100, () => telling(20 * mib, Buffer.alloc(64, 7))],
-  'gzip that tells of 4 GiB': [400, 100, () => telling(0xffffffff, sound)],
-  'gzip that breaks off': [400, 4, () => large.subarray(0, -9)],
+  'invalid JSON': [400, 4, () => spaces('{', 16 * mib)],
+  'invalid gzip that announces 20 MiB': [400, 100, () => announcing(20 * mib, Buffer.alloc(64, 7))],
+  'gzip that announces 4 GiB': [400, 100, () => announcing(0xffffffff, sound)],
+  'truncated gzip': [400, 4, () => large.subarray(0, -9)],
   'a body that is too large': [413, 4, () => spaces(valid, 24 * mib)],
-  'a body that is too large and tells of nothing': [
+  'a body that is too large and announces 0 bytes': [
     413,
     4,
     () => Buffer.concat([spaces(valid, 24 * mib), gzipSync('')]),
@@ -159,7 +159,7 @@ describe('a packed request gives its share of the budget back after', () => {
     assert.equal((await post({ ...here(), key: 'x' }, sound)).status, 401);
     await assertBudgetWhole(here());
   });
-  test('all of these at once, some of which find no room', async () => {
+  test('all of these at once, some of which exceed the budget', async () => {
     const bodies = Object.values(endings).map(([status, , body]) => [status, body()] as const);
     const seen = new Set<number>();
     await Promise.all(

@@ -77,14 +77,14 @@ async function assertBudgetsWhole(): Promise<void> {
   );
 }
 
-test('a caller that hangs up while its large trace is read leaves nothing in the budgets', async () => {
+test('a caller that hangs up while its large trace is read holds no part of the budgets', async () => {
   for (let i = 0; i < 20; i++) await hangUp(head(`GET /traces/${largeId} HTTP/1.1`), slowMs / 2);
   await allRequestsEnded();
   await assertBudgetsWhole();
   assert.equal((await get(`/traces/${largeId}`)).status, 200);
 });
 
-test('a caller that hangs up while its batch is committed leaves nothing in the budgets', async () => {
+test('a caller that hangs up while its batch is committed holds no part of the budgets', async () => {
   const traces = Array.from({ length: 10 }, () => ({ model: 'm', input: 'x'.repeat(100_000) }));
   const body = JSON.stringify({ traces });
   const lines = ['content-type: application/json', `content-length: ${body.length}`];
@@ -95,7 +95,7 @@ test('a caller that hangs up while its batch is committed leaves nothing in the 
   await assertBudgetsWhole();
 });
 
-test('a caller that hangs up while a long list of names is opened keeps no place', async () => {
+test('a caller that hangs up while a long list of names is opened frees its slot', async () => {
   // Twice as many as may be open at once.
   for (let i = 0; i < 2 * limits.wideReadsMax; i++) {
     await hangUp(head('GET /analytics/by-model HTTP/1.1'), slowMs / 2);
@@ -107,7 +107,7 @@ test('a caller that hangs up while a long list of names is opened keeps no place
   await assertBudgetsWhole();
 });
 
-test('a body is given back on every route and method that takes one', async () => {
+test('every route and method gives back the budget of its body', async () => {
   for (const method of ['POST', 'PUT', 'PATCH', 'DELETE']) {
     for (const path of ['/session', '/session/preview', '/traces', '/traces/batch', '/healthz']) {
       const headers = { ...http.bearer(service.key), ...http.jsonType };
@@ -117,7 +117,7 @@ test('a body is given back on every route and method that takes one', async () =
   await assertBudgetsWhole();
 });
 
-test('what is pipelined behind a reply that closes the connection is not carried out', async () => {
+test('requests pipelined after a reply that closes the connection are not executed', async () => {
   const total = async () => (await get('/traces?limit=1&omit=input')).json.total as number;
   const before = await total();
   const body = '{"model":"behind"}';

@@ -7,7 +7,7 @@ import { Worker } from 'node:worker_threads';
 import { eventually } from '../support/eventually.ts';
 import { startTestService } from '../support/service.ts';
 
-/** Opens connections, each with a request, from a thread of its own; posts how many have been answered each time one is. */
+/** Opens connections, each with a request, from a separate thread; posts the number of answers after each one. */
 const flood = `
   const { connect } = require('node:net');
   const { parentPort, workerData: { port, count } } = require('node:worker_threads');
@@ -44,7 +44,7 @@ test('a flood of connections is accepted in far fewer turns of the event loop th
   }
 });
 
-test('a stop ends the connections of every listening socket, and lets go of the port', async () => {
+test('a stop closes the connections of every listening socket and frees the port', async () => {
   const service = await startTestService();
   const { hostname, port } = new URL(service.url);
   const sockets: Socket[] = [];

@@ -97,7 +97,7 @@ test('a closed standard output does not end the service, and the log says that t
   assert.equal(await server.end('SIGTERM'), 0);
 });
 
-test('a log pipe that is not read holds up neither requests nor the stop', async (t) => {
+test('a log pipe that is not read blocks neither requests nor the stop', async (t) => {
   const { key, ...tool } = await toolWithKey(t);
   // With a line for every request, the pipe is full after a few hundred.
   const level = ['--log-level', 'debug'];
@@ -113,7 +113,7 @@ test('a log pipe that is not read holds up neither requests nor the stop', async
   assert.equal(server.child.exitCode, 0);
 });
 
-test('a full disk under the log file costs lines, which are counted, and nothing else', async (t) => {
+test('a full disk under the log file loses only log lines, and they are counted', async (t) => {
   const mount = await mountTmpfs(t, 'size=64k');
   if (mount.kind === 'impossible') return skipUnlessCi(t, mount.reason);
   const { key, ...tool } = await toolWithKey(t);
@@ -194,7 +194,7 @@ test('log level debug has a line for every request', async (t) => {
   assert.equal(server.stderr().match(/"status":404/g)?.length, 200);
 });
 
-test('a reader that does not read costs bounded memory, and the lost lines are counted', async () => {
+test('a log reader that does not read costs bounded memory, and lost lines are counted', async () => {
   const texts: string[] = [];
   const reader = Promise.withResolvers<void>();
   const sink = openLogSink(async (text) => {
@@ -211,7 +211,7 @@ test('a reader that does not read costs bounded memory, and the lost lines are c
   assert.equal(Number(lost) + (written.match(/^x+$/gm)?.length ?? 0), 5000);
 });
 
-test('a summary of failures comes with the end of each interval, by code and route', async () => {
+test('failures are summarized at the end of each interval, by code and route', async () => {
   const lines: string[] = [];
   const logger = openLogger('info', { write: (line) => void lines.push(line) });
   const bounds = { failureLogIntervalMs: 20, failureLinesMax: 2, failureKindsMax: 3 };

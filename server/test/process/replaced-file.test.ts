@@ -29,7 +29,7 @@ const mishaps: Readonly<Record<string, (path: string) => void>> = {
 };
 
 for (const [name, mishap] of Object.entries(mishaps)) {
-  test(`${name}: no write is acknowledged that a restart does not have`, async (t) => {
+  test(`${name}: no acknowledged write is missing after a restart`, async (t) => {
     const { tool, key } = await madeStore(t);
     const server = await startServer(t, tool);
     // Whatever is in the file before the mishap is lost or not by what was done to the file, not by us.
@@ -55,7 +55,7 @@ for (const [name, mishap] of Object.entries(mishaps)) {
   });
 }
 
-test('checkpoints, tools and a restart are no reason to stop writing', async (t) => {
+test('checkpoints, tools and a restart do not stop the writer', async (t) => {
   const { tool, key } = await madeStore(t);
   const server = await startServer(t, tool);
   const random = seededRandom(1);

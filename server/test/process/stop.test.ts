@@ -130,7 +130,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     assert.deepEqual(stored.sort(), answers.map(({ id }) => id).sort());
   });
 
-  test(`${signal} under 32 clients loses nothing that was acknowledged`, async (t) => {
+  test(`${signal} under 32 clients loses no acknowledged trace`, async (t) => {
     const stage = await setStage(t);
     const { server, key, tool } = stage;
     const crowd = startCrowd(32, server.url, key);
@@ -149,7 +149,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('a request that is never sent to its end does not hold up the stop', async (t) => {
+test('a request that is never complete does not block the stop', async (t) => {
   const { server, key } = await setStage(t);
   const half = await slowPost(server.url, key);
   const startMs = performance.now();

@@ -18,7 +18,7 @@ function seeds(readKey: string): string[] {
   const write = { method: 'POST', path: '/traces', body };
   return [
     writeRequest({ ...write, key: readKey }),
-    writeRequest({ ...write, key: 'tt_nobody' }),
+    writeRequest({ ...write, key: 'tt_unknown' }),
     writeRequest({
       ...write,
       path: '/traces/batch?omit=input',
@@ -65,7 +65,7 @@ function fuzzBytes(random: () => number, requests: readonly string[]): Buffer {
   return Buffer.from(text, 'latin1');
 }
 
-/** Sends, and hangs up at the first answer, or at once where it is not patient. */
+/** Sends, and hangs up at the first answer, or immediately if it is not patient. */
 function throwAt(url: string, bytes: Buffer, isPatient: boolean): Promise<number> {
   const { hostname, port } = new URL(url);
   return new Promise((resolve) => {
@@ -82,7 +82,7 @@ function throwAt(url: string, bytes: Buffer, isPatient: boolean): Promise<number
   });
 }
 
-test('a million fuzzed bytes at the socket store nothing and stop nothing', async (t) => {
+test('a million fuzzed bytes at the socket store no trace and do not stop the server', async (t) => {
   t.diagnostic(`seed ${seed}`);
   const tool = toolInFolder(t);
   const [full, read] = [
@@ -119,7 +119,7 @@ test('a million fuzzed bytes at the socket store nothing and stop nothing', asyn
   assert.equal(
     bad.length,
     0,
-    `lines that tell of a mistake of ours, such as ${first} (seed ${seed})`,
+    `log lines about a bug of the server, such as ${first} (seed ${seed})`,
   );
   assert.equal(await server.end('SIGTERM'), 0, 'it stops as always');
   const report = await tool.run('verify');

@@ -13,7 +13,7 @@ import type { Answer } from '../support/service.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import { exchange } from './helpers.ts';
 
-/** A server process of its own, so that every file and every line of output is the real one. */
+/** A separate server process, so that every file and every line of output is the real one. */
 let tool: Tool;
 let server: ServerProcess;
 const keys: Record<string, string> = {};

@@ -10,7 +10,7 @@ import { usePostgres } from '../support/postgres.ts';
 
 const postgres = usePostgres({ log_statement: 'all', log_parameter_max_length: '0' });
 
-/** Like a pooler, it tells its clients of a process that is not the one behind it. */
+/** Like a pooler, it reports another process id to its clients than that of the server process behind it. */
 async function startPretender(): Promise<{ port: number; close(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((caller) => {

@@ -79,7 +79,7 @@ test('a database of schema 1 is brought up to date and keeps its traces', async 
   }
 });
 
-test('a schema of a newer version is refused and left as it is', async () => {
+test('a schema of a newer version is refused and left unchanged', async () => {
   const url = await postgres.createDatabase();
   await (await open(url)).close();
   await postgres.sql(url, 'update tracetally_schema set version = 99');
@@ -98,7 +98,7 @@ test('a database that is only looked at is not set up, and one of something else
   assert.deepEqual(tables, [{ relname: 'traces' }]);
 });
 
-test('what keeps a server from starting is told in one sentence, without the password', async () => {
+test('a server that cannot start says why in one sentence, without the password', async () => {
   const url = await postgres.createDatabase();
   const at = `127.0.0.1:${postgres.port}`;
   assert.equal(
@@ -152,7 +152,7 @@ test('a server that could lose or change what it acknowledged is refused', () =>
   assert.match(unfitBecause({ ...fit, float_digits: 0 }) ?? '', /extra_float_digits/);
 });
 
-test('commits are synced also where the database says that they need not be', async () => {
+test('commits are synced even if the database is set to asynchronous commits', async () => {
   const url = await postgres.createDatabase();
   const { pathname } = new URL(url);
   await postgres.sql(url, `alter database ${pathname.slice(1)} set synchronous_commit = off`);

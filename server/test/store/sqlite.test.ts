@@ -42,7 +42,7 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
     assert.deepEqual(await store.checkStorage(), []);
   }));
 
-test('an answer is remembered only until somebody commits, be it another connection or another team', () =>
+test('a cached answer is valid only until the next commit, also of another connection or team', () =>
   withStore(async (store, path) => {
     const tool = await openSqliteStore({ path, clock: system, role: 'tool' });
     const { team } = await store.ensureTeam('t', 1);
