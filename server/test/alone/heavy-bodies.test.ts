@@ -181,7 +181,7 @@ test('a query of thousands of keys, or of one key again and again, is answered s
     ['page[]=2&page[0]=2&PAGE=2', 422],
     ['&'.repeat(12_000), 200],
     ['%'.repeat(12_000), 422],
-    ['='.repeat(12_000), 200],
+    ['='.repeat(12_000), 422],
     [`page=${digits(12_000)}`, 422],
     [`omit=${'input,'.repeat(2000)}`, 422],
   ];

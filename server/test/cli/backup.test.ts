@@ -100,7 +100,7 @@ test('a backup put in place of the database is the store at that moment, as --he
   const { stdout: help } = await runCli(['backup', '--help']);
   assert.match(
     help,
-    /stop the server,\s+replace the database\s+with the backup,\s+remove .* -wal and -shm,\s+and start/,
+    /stop the server, replace the database\s+with the backup, remove .* -wal and -shm, and start/,
   );
   const tool = toolInFolder(t);
   const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'team');

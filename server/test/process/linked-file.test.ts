@@ -103,5 +103,5 @@ test('copy from a store to itself by another path is refused', async (t) => {
   const { folder, real, named } = await madePlace(t);
   symlinkSync(real.path, join(folder, 'link.db'));
   const copied = await runCli(['copy', '--from', real.database, '--to', named('link.db').database]);
-  assertRefused(copied, 1, /same store/);
+  assertRefused(copied, 1, /same database/);
 });

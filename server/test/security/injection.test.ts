@@ -127,8 +127,7 @@ describe('an injection is stored as it was written, or refused', () => {
   });
 });
 
-test('an injection in the query is refused, or has no effect if the name is unknown', async () => {
-  const plain = await service.call(team.key, 'GET', '/traces');
+test('an injection in the query is refused, whatever the name of the parameter', async () => {
   for (const text of injections) {
     const value = encodeURIComponent(text);
     for (const name of ['page', 'limit', 'omit']) {
@@ -139,7 +138,7 @@ test('an injection in the query is refused, or has no effect if the name is unkn
     }
     for (const name of ['order', 'sort', 'where', 'team_id', value]) {
       const answer = await service.call(team.key, 'GET', `/traces?${name}=${value}`);
-      assert.equal(answer.text, plain.text, `${name}=${value}`);
+      assert.equal(answer.status, 422, `${name}=${value}`);
     }
   }
   await assertUntouched();
