@@ -24,9 +24,11 @@ export interface TraceInput {
   feature_name?: string | null | undefined;
   /** User ID used for per-user analytics. */
   user_identifier?: string | null | undefined;
+  /** The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`. */
+  response_model?: string | null | undefined;
 }
 
-/** A stored trace. Every field except `damaged` is always present. */
+/** A stored trace. Every field is always present, except: response_model, damaged. */
 export interface Trace {
   id: string;
   team_id: string;
@@ -51,6 +53,8 @@ export interface Trace {
   feature_name: string | null;
   /** User ID used for per-user analytics. */
   user_identifier: string | null;
+  /** The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`. */
+  response_model?: string | undefined;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
   /** Present only if stored bytes were damaged: the fields that cannot be read any more and are null here. */
@@ -82,6 +86,8 @@ export interface ListedTrace {
   feature_name: string | null;
   /** User ID used for per-user analytics. */
   user_identifier: string | null;
+  /** The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`. */
+  response_model?: string | undefined;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
   /** Present only if stored bytes were damaged: the fields that cannot be read any more and are null here. */

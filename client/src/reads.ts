@@ -33,6 +33,8 @@ export interface ListOptions extends ReadOptions {
   limit?: number | undefined;
   /** Fields to leave out, for smaller lists. */
   omit?: readonly ('input' | 'output' | 'error_message')[] | undefined;
+  /** Cuts `input`, `output` and `error_message` to that many characters, 1 to 1,000. Default: whole texts. */
+  previewChars?: number | undefined;
 }
 
 export interface GroupOptions extends ReadOptions {
@@ -49,11 +51,12 @@ export class TraceReads {
   }
 
   /** One page, newest first. */
-  async list({ page, limit, omit, signal }: ListOptions = {}): Promise<TracePage> {
+  async list({ page, limit, omit, previewChars, signal }: ListOptions = {}): Promise<TracePage> {
     const query = new URLSearchParams();
     if (page !== undefined) query.set('page', String(page));
     if (limit !== undefined) query.set('limit', String(limit));
     if (omit !== undefined && omit.length > 0) query.set('omit', omit.join(','));
+    if (previewChars !== undefined) query.set('preview_chars', String(previewChars));
     const path = `/traces${query.toString() === '' ? '' : `?${query.toString()}`}`;
     return read<TracePage>(this.#transport, path, tracePageShape, signal);
   }

@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import type { FeatureRecord, ModelRecord, Overview } from '../../client/src/api-types.ts';
+import type {
+  FeatureRecord,
+  ModelRecord,
+  Overview,
+  TraceInput,
+} from '../../client/src/api-types.ts';
 import { manualClock } from '../../server/test/support/service.ts';
 import { exactNumber } from './support/numbers.ts';
 import { seenFrames, watchFrames } from './support/frames.ts';
@@ -177,7 +182,7 @@ function barShare(row: Locator): Promise<number> {
 }
 
 test(
-  'calls without a feature are the last row, whatever the order, and add up to the whole',
+  'calls without a feature have a row, and with it the features add up to the totals',
   inBrowser(async (visit) => {
     const { page } = visit;
     const { features, overview } = await openWeek(visit);
@@ -188,11 +193,40 @@ test(
     assert.equal(await exactNumber(rest.getByRole('cell').nth(1)), overview.total_calls - sum);
     const restCost = Math.round((overview.total_cost_usd - cost) * 1e6) / 1e6;
     assert.equal(await exactNumber(rest.getByRole('cell').nth(0)), restCost);
-    for (const name of ['Calls', 'Calls', 'Feature', 'Feature', 'Success']) {
-      await header(place, name).getByRole('button').click();
-      const names = await namesIn(place);
-      assert.equal(names.length, features.length + 1);
-      assert.equal(names.at(-1), 'unlabelled');
+  }),
+);
+
+test(
+  'the row of calls without a feature takes its place in every order',
+  inBrowser(async ({ page, service, key, open }) => {
+    const calls = (count: number, feature: string | null, costUsd: number): TraceInput[] =>
+      Array.from({ length: count }, () => ({
+        model: 'm',
+        feature_name: feature,
+        cost_usd: costUsd,
+        latency_ms: 10,
+      }));
+    await record(service, key, [
+      ...calls(3, 'search', 1),
+      ...calls(2, null, 4),
+      ...calls(1, 'zoo', 2),
+    ]);
+    await open();
+    const place = table(page, 'Features');
+    await place.waitFor();
+    const orders: [column: string, names: string[]][] = [
+      ['Calls', ['search', 'unlabelled', 'zoo']],
+      ['Calls', ['zoo', 'unlabelled', 'search']],
+      ['Cost', ['unlabelled', 'search', 'zoo']],
+      ['Cost', ['zoo', 'search', 'unlabelled']],
+      ['Feature', ['search', 'unlabelled', 'zoo']],
+      ['Feature', ['zoo', 'unlabelled', 'search']],
+      // Its latency is not known.
+      ['Latency', ['search', 'zoo', 'unlabelled']],
+    ];
+    for (const [column, names] of orders) {
+      await header(place, column).getByRole('button').click();
+      assert.deepEqual(await namesIn(place), names, column);
     }
   }),
 );
@@ -206,7 +240,7 @@ test(
     const place = table(page, 'Features');
     await place.waitFor();
     const costs = await place.getByRole('row').getByRole('cell', { name: '$' }).all();
-    assert.deepEqual(await Promise.all(costs.map(exactNumber)), [1, 3]);
+    assert.deepEqual(await Promise.all(costs.map(exactNumber)), [3, 1]);
   }),
 );
 

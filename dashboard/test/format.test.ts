@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { shortBytes } from '../src/format/bytes.ts';
 import { exactCount, shortCount } from '../src/format/count.ts';
 import { exactDuration, shortDuration } from '../src/format/duration.ts';
 import { relativeTime } from '../src/format/moment.ts';
-import { exactMoney, roundToMicros, shortMoney } from '../src/format/money.ts';
+import { columnMoney, exactMoney, roundToMicros, shortMoney } from '../src/format/money.ts';
 import { percent, shortPercent } from '../src/format/percent.ts';
 
 function table<T>(name: string, format: (value: T) => string, rows: readonly [T, string][]): void {
@@ -48,6 +49,47 @@ table('exact money has all that is known, and at least cents', exactMoney, [
   [12.345_678, '$12.345678'],
   [0.000_000_001, '$0.000000001'],
   [999_999.999_999, '$999,999.999999'],
+]);
+
+test('the costs of a column have the same number of decimals, enough for the smallest if there is room', () => {
+  const columns: [costs: (number | null)[], shown: string[]][] = [
+    [[], []],
+    [[null, 0], ['$0.00']],
+    [
+      [1234.5, 0.15, 20],
+      ['$1,234.50', '$0.15', '$20.00'],
+    ],
+    [
+      [0.004_2, 760.75, null],
+      ['$0.0042', '$760.7500'],
+    ],
+    [
+      [0.000_000_001, 0.000_015, 1],
+      ['<$0.000001', '$0.000015', '$1.000000'],
+    ],
+    [
+      [123_456.789, 0.000_015],
+      ['$123,456.789', '<$0.001'],
+    ],
+    [
+      [2_500_000, 12.5, 0.2],
+      ['$2,500,000', '$13', '<$1'],
+    ],
+    [[1e-300], ['<$0.000001']],
+  ];
+  for (const [costs, shown] of columns) {
+    const format = columnMoney(costs);
+    assert.deepEqual(costs.filter((usd) => usd !== null).map(format), shown);
+  }
+});
+
+table('sizes are in bytes, KB or MB', shortBytes, [
+  [0, '0 B'],
+  [999, '999 B'],
+  [34_100, '34 KB'],
+  [999_499, '999 KB'],
+  [999_500, '1.0 MB'],
+  [12_345_678, '12.3 MB'],
 ]);
 
 test('sums of amounts with six decimals have no dust', () => {

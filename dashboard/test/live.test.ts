@@ -4,7 +4,7 @@ import type { Locator, Page } from 'playwright-core';
 import { exactNumber } from './support/numbers.ts';
 import { plainTraces, record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
-import { eventually } from './support/wait.ts';
+import { eventually, settled } from './support/wait.ts';
 
 const { inBrowser } = openStage();
 
@@ -94,7 +94,7 @@ test(
 
 test(
   'nothing moves under a pointer that rests on a row, nor under the keyboard',
-  inBrowser(async ({ page, service, key, open }) => {
+  inBrowser(async ({ page, home, service, key, open, watch }) => {
     await record(service, key, plainTraces(9));
     await open('#/traces');
     const box = await firstRow(page).boundingBox();
@@ -107,8 +107,11 @@ test(
     assert.deepEqual(await underPoint(page, x, y), before);
     // The pointer goes away, and the keyboard comes.
     await firstRow(page).getByRole('link').focus();
+    const since = watch.requests.length;
     await page.mouse.move(5, 5);
-    await page.waitForTimeout(200);
+    await settled(page, home);
+    const lists = watch.apiCalls(home, since).filter((path) => path.startsWith('traces'));
+    assert.deepEqual(lists, [], 'the list is not loaded again');
     assert.deepEqual(await underPoint(page, x, y), before);
     await page.evaluate(() => (document.activeElement as HTMLElement).blur());
     await eventually(async () => assert.notDeepEqual(await underPoint(page, x, y), before));
@@ -130,6 +133,7 @@ test(
       const since = watch.requests.length;
       await record(service, key, plainTraces(2));
       await pulses(page, () => watch.apiCalls(home, since).length, 3);
+      await settled(page, home);
       assert.deepEqual([...new Set(watch.apiCalls(home, since))], ['analytics/overview']);
       assert.equal(withoutAges(await page.getByRole('main').innerText()), withoutAges(before));
     }
@@ -142,7 +146,6 @@ async function pulses(page: Page, asked: () => number, times: number): Promise<v
     await page.clock.runFor(1_000);
     assert.ok(asked() >= times, `asked ${asked()} times`);
   });
-  await page.waitForTimeout(200);
 }
 
 function withoutAges(text: string): string {
@@ -159,6 +162,7 @@ test(
     const since = watch.requests.length;
     const startMs = await page.evaluate(() => Date.now());
     await pulses(page, () => watch.apiCalls(home, since).length, 4);
+    await settled(page, home);
     const tookMs = (await page.evaluate(() => Date.now())) - startMs;
     assert.deepEqual([...new Set(watch.apiCalls(home, since))], ['analytics/overview']);
     assert.ok(tookMs > 5_000, `four requests in ${tookMs} ms`);
@@ -181,7 +185,7 @@ test(
     await setHidden(page, true);
     await setHidden(page, false);
     await page.clock.runFor(60_000);
-    await page.waitForTimeout(300);
+    await settled(page, home);
     assert.deepEqual(watch.apiCalls(home, since), []);
     assert.equal(await exactNumber(figure(page, 'Calls')), 1);
     await page.getByRole('button', { name: /^Resume live updates/ }).click();
@@ -207,7 +211,7 @@ test(
     await recordOne(service, key);
     const since = watch.requests.length;
     await page.clock.runFor(60_000);
-    await page.waitForTimeout(300);
+    await settled(page, home);
     assert.deepEqual(watch.apiCalls(home, since), []);
     await setHidden(page, false);
     await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 2));

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import { plainTraces, record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
-import { eventually } from './support/wait.ts';
+import { eventually, settled } from './support/wait.ts';
 
 const { inBrowser } = openStage();
 
@@ -108,7 +108,7 @@ test(
     assert.equal(await page.getByRole('table').count(), 0, 'what was shown is gone');
     const asked = watch.requests.length;
     await page.clock.runFor(60_000);
-    await page.waitForTimeout(100);
+    await settled(page, home);
     assert.deepEqual(watch.apiCalls(home, asked), [], 'it is not asked with the dead key again');
     await signIn(page, other.key);
     await page.getByRole('heading', { name: 'Traces' }).waitFor();
@@ -146,7 +146,7 @@ test(
     assert.doesNotMatch(await page.content(), /secret-model/);
     const asked = watch.requests.length;
     await page.clock.runFor(60_000);
-    await page.waitForTimeout(100);
+    await settled(page, home);
     assert.deepEqual(watch.apiCalls(home, asked), [], 'nothing is asked for any more');
     await page.reload();
     await keyField(page).waitFor();

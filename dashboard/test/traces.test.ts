@@ -105,7 +105,7 @@ test(
 );
 
 test(
-  'lists never ask for prompts and answers, nor for more rows than they show',
+  'lists never ask for whole prompts or for answers, nor for more rows than they show',
   inBrowser(async ({ page, home, service, key, open, watch }) => {
     const stored = await record(service, key, plainTraces(perPage + 1));
     await open('#/traces');
@@ -116,7 +116,8 @@ test(
     assert.ok(lists.length >= 2);
     for (const path of lists) {
       const query = new URLSearchParams(path.slice(path.indexOf('?')));
-      assert.equal(query.get('omit'), 'input,output', path);
+      assert.equal(query.get('omit'), 'output', path);
+      assert.equal(query.get('preview_chars'), '1000', path);
       assert.equal(query.get('limit'), String(perPage), path);
     }
   }),

@@ -41,6 +41,8 @@ test('list returns pages, totals and, on request, traces without payloads', asyn
   );
   const half = await client.traces.list({ limit: 1, omit: ['output'] });
   assert.deepEqual([half.traces[0]?.input, 'output' in (half.traces[0] ?? {})], ['t24', false]);
+  const cut = await client.traces.list({ limit: 1, previewChars: 2 });
+  assert.equal(cut.traces[0]?.input, 't2');
 });
 
 test('get returns one trace, and fails with 404 if there is none', async () => {

@@ -23,6 +23,8 @@ export interface Reads {
 }
 
 export const tracesPerPage = 50;
+/** How much of each prompt a list asks for. */
+const previewChars = 1000;
 
 /** Models, and features, that a breakdown lists. A team may have hundreds of thousands. */
 export const namesListedMax = 100;
@@ -49,7 +51,7 @@ export function openReads(teamId: string, onRefused: (error: TraceTallyError) =>
     byFeature: (signal) => watched(analytics.byFeature({ limit: namesListedMax, signal })),
     daily: (signal) => watched(analytics.daily({ signal })),
     tracePage: (page, signal) =>
-      watched(traces.list({ page, limit: tracesPerPage, omit: ['input', 'output'], signal })),
+      watched(traces.list({ page, limit: tracesPerPage, omit: ['output'], previewChars, signal })),
     trace: (id, signal) => watched(isTraceId(id) ? traces.get(id, { signal }) : missing()),
   };
 }

@@ -1,7 +1,15 @@
-/** The page has no key to show, so the snippets take it from here. The client reads the same variable. */
-export const keyVariable = 'TRACETALLY_API_KEY';
+/** The page has no key to show, so the snippets read it from this variable, as the client does. */
+const keyVariable = 'TRACETALLY_API_KEY';
 
-/** What a first trace takes, ready to be pasted. The URL has no slash at its end. */
+/** Creates a key that may record, and puts it into the environment. The command prints nothing but the key to standard output. */
+export function keySnippet(team: string): string {
+  // An equals sign for the unusual names, since a name may start with a dash.
+  const flag = /^\w[\w.-]*$/.test(team) ? `--team ${team}` : `--team=${inShell(team)}`;
+  const create = `npm run -s tracetally -- keys create ${flag} --scope ingest`;
+  return `export ${keyVariable}="$(${create})"`;
+}
+
+/** Records a first trace. The URL has no slash at its end. */
 export function curlSnippet(baseUrl: string): string {
   const trace = {
     model: 'gpt-4o',
@@ -15,7 +23,7 @@ export function curlSnippet(baseUrl: string): string {
   };
   return [
     `curl -sS ${inShell(`${baseUrl}/traces`)} \\`,
-    // In double quotes, so that the shell puts the key in.
+    // In double quotes, so that the shell inserts the key.
     `  -H "Authorization: Bearer $${keyVariable}" \\`,
     `  -H 'Content-Type: application/json' \\`,
     `  -d ${inShell(JSON.stringify(trace, null, 2).replace(/^\s+/gm, '    ').replace(/\}$/, '  }'))}`,
@@ -27,18 +35,18 @@ export function clientSnippet(baseUrl: string): string {
     `import { TraceTally } from '@tracetally/client';`,
     `import OpenAI from 'openai';`,
     '',
-    `// The key comes from the variable ${keyVariable}.`,
+    `// Reads the key from ${keyVariable}.`,
     `const tally = new TraceTally({ baseUrl: ${inScript(baseUrl)} });`,
     '',
-    `// Every call of this client is recorded, with its tokens, latency and cost.`,
+    `// Records every call of this client with its tokens, latency and cost.`,
     `const openai = tally.wrapOpenAI(new OpenAI(), { feature: 'chat' });`,
     '',
-    `// Or by hand, for any other model:`,
+    `// For any other model, record the call yourself:`,
     `await tally.record({ model: 'my-model', input: 'Hello!', output: 'Hi!', latency_ms: 840 });`,
   ].join('\n');
 }
 
-/** In single quotes nothing has a meaning but the quote itself. */
+/** In single quotes, the shell interprets nothing except the quote itself. */
 function inShell(text: string): string {
   return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }

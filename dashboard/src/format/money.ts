@@ -29,6 +29,35 @@ function decimalsForTwoDigits(usd: number): number {
   return Math.max(2, roundsUp ? decimals - 1 : decimals);
 }
 
+/** A column never shows more decimals than this. */
+const columnDecimalsMax = 6;
+/** Digits before and after the decimal point together, so that a column stays narrow. */
+const columnDigitsMax = 9;
+
+/**
+ * Formats the costs of a table column with the same number of decimals, so that their decimal points line up: two digits of the
+ * smallest cost if the column has room for them. The result is a formatter for these costs.
+ */
+export function columnMoney(costs: readonly (number | null)[]): (usd: number) => string {
+  const decimals = columnDecimals(costs.filter((usd) => usd !== null && usd > 0) as number[]);
+  const smallest = 10 ** -decimals;
+  const { format } = new Intl.NumberFormat('en-US', {
+    minimumFractionDigits: decimals,
+    maximumFractionDigits: decimals,
+  });
+  // A cost that would round to 0 is shown as less than the smallest one.
+  return (usd) => (usd > 0 && usd < smallest / 2 ? `<$${format(smallest)}` : `$${format(usd)}`);
+}
+
+function columnDecimals(costs: readonly number[]): number {
+  const largest = Math.max(0, ...costs);
+  if (largest >= 1e6) return 0;
+  const digitsBefore = largest < 1 ? 1 : Math.floor(Math.log10(largest)) + 1;
+  const room = Math.min(columnDecimalsMax, columnDigitsMax - digitsBefore);
+  const smallest = Math.max(10 ** -columnDecimalsMax, Math.min(1, ...costs));
+  return Math.min(room, decimalsForTwoDigits(smallest));
+}
+
 /** For the steps of a chart, which are round: `$0`, `$2`, `$0.50`. */
 export function axisMoney(usd: number): string {
   return Number.isInteger(usd) && usd < 10_000 ? `$${usd}` : shortMoney(usd);

@@ -4,7 +4,7 @@ import { namesListedMax } from '../api/reads.ts';
 import { Choice } from '../parts/choice.tsx';
 import { knownLatency } from './known-latency.ts';
 import { restOf } from './share-row.ts';
-import type { RestRow, ShareBasis, ShareRow, ShareTotal } from './share-row.ts';
+import type { ShareBasis, ShareRow, ShareTotal } from './share-row.ts';
 import { ShareTable } from './share-table.tsx';
 
 interface BreakdownProps {
@@ -13,17 +13,17 @@ interface BreakdownProps {
   features: readonly FeatureRecord[] | null;
 }
 
-/** Where the calls and the money went. */
+/** Cost and calls by model and by feature. */
 export function Breakdown({ overview, models, features }: BreakdownProps) {
   const [chosen, setChosen] = useState<ShareBasis | null>(null);
-  // Money is what one comes for, unless nobody records costs.
+  // Shares of the cost, unless no call has a cost.
   const basis = chosen ?? (overview?.total_cost_usd === 0 ? 'calls' : 'cost');
   const total = {
     calls: overview?.total_calls ?? 0,
     costUsd: overview?.total_cost_usd ?? 0,
   };
   const modelRows = models?.map((record) => rowOf(record.model, record)) ?? null;
-  const featureRows = features?.map((record) => rowOf(record.feature_name, record)) ?? null;
+  const featureRows = features === null ? null : rowsOfFeatures(features, total);
   return (
     <section aria-labelledby="breakdown-heading">
       <div class="section-heading">
@@ -46,7 +46,7 @@ export function Breakdown({ overview, models, features }: BreakdownProps) {
           title="Models"
           noun="Model"
           rows={modelRows}
-          rest={modelRows === null ? null : otherModels(modelRows, total)}
+          others={modelRows === null ? null : otherModels(modelRows, total)}
           total={total}
           basis={basis}
         />
@@ -54,7 +54,7 @@ export function Breakdown({ overview, models, features }: BreakdownProps) {
           title="Features"
           noun="Feature"
           rows={featureRows}
-          rest={featureRows === null ? null : otherFeatures(featureRows, total)}
+          others={featureRows === null ? null : otherFeatures(featureRows, total)}
           total={total}
           basis={basis}
         />
@@ -70,21 +70,29 @@ function rowOf(name: string, record: ModelRecord | FeatureRecord): ShareRow {
     costUsd: record.total_cost_usd,
     latencyMs: knownLatency(record.avg_latency_ms),
     successRate: record.success_rate,
+    restTitle: null,
   };
 }
 
-/** Null if every model is listed. */
-function otherModels(rows: readonly ShareRow[], total: ShareTotal): RestRow | null {
-  if (rows.length < namesListedMax) return null;
-  const title = `Calls of all models but the ${namesListedMax} with the most calls`;
-  return restOf(rows, total, { name: 'other', title });
+/** The API lists no calls without a feature. If it lists every feature, the rest of the calls are those. */
+function rowsOfFeatures(features: readonly FeatureRecord[], total: ShareTotal): ShareRow[] {
+  const rows = features.map((record) => rowOf(record.feature_name, record));
+  if (features.length >= namesListedMax) return rows;
+  const restTitle = 'Calls without a feature name';
+  const unlabelled = restOf(rows, total, { name: 'unlabelled', restTitle });
+  return unlabelled === null ? rows : [...rows, unlabelled];
 }
 
-/** Calls without a feature are in no row. */
-function otherFeatures(rows: readonly ShareRow[], total: ShareTotal): RestRow | null {
-  if (rows.length < namesListedMax) {
-    return restOf(rows, total, { name: 'unlabelled', title: 'Calls without a feature name' });
-  }
-  const title = `Calls without a feature name, and of all features but the ${namesListedMax} with the most calls`;
-  return restOf(rows, total, { name: 'other and unlabelled', title });
+/** Null if every model is listed. */
+function otherModels(rows: readonly ShareRow[], total: ShareTotal): ShareRow | null {
+  if (rows.length < namesListedMax) return null;
+  const restTitle = `Calls of all models except the ${namesListedMax} with the most calls`;
+  return restOf(rows, total, { name: 'other', restTitle });
+}
+
+/** Null if every feature is listed. */
+function otherFeatures(rows: readonly ShareRow[], total: ShareTotal): ShareRow | null {
+  if (rows.length < namesListedMax) return null;
+  const restTitle = `Calls without a feature name, and of all features except the ${namesListedMax} with the most calls`;
+  return restOf(rows, total, { name: 'other and unlabelled', restTitle });
 }

@@ -4,7 +4,7 @@ import { shortCount } from '../format/count.ts';
 import { axisDuration } from '../format/duration.ts';
 import { axisMoney, roundToMicros } from '../format/money.ts';
 import { Choice } from '../parts/choice.tsx';
-import { Count, Duration, Money } from '../parts/quantity.tsx';
+import { Count, Duration, TotalCost } from '../parts/quantity.tsx';
 import { ChartCard } from './chart-card.tsx';
 import { DailyTable } from './daily-table.tsx';
 import { knownLatency } from './known-latency.ts';
@@ -77,7 +77,7 @@ function DailyCharts({ daily }: { daily: readonly DailyRecord[] | null }) {
         values={daily?.map((record) => record.total_cost_usd) ?? []}
         format={axisMoney}
       >
-        <Money value={cost} />
+        <TotalCost usd={cost} calls={calls} />
       </ChartCard>
       <ChartCard
         {...shared}

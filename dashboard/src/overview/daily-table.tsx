@@ -1,9 +1,11 @@
 import type { DailyRecord } from '../../../client/src/api-types.ts';
-import { Count, Duration, Money } from '../parts/quantity.tsx';
+import { columnMoney } from '../format/money.ts';
+import { Count, Duration, TotalCost } from '../parts/quantity.tsx';
 import { knownLatency } from './known-latency.ts';
 
-/** What the charts show, as numbers; today first, since that is what one looks for. */
+/** The numbers behind the charts, today first. */
 export function DailyTable({ daily }: { daily: readonly DailyRecord[] }) {
+  const formatCost = columnMoney(daily.map((day) => day.total_cost_usd));
   return (
     <div class="card table-card" tabIndex={0} role="region" aria-label="Days">
       <table class="table daily-table">
@@ -38,7 +40,7 @@ export function DailyTable({ daily }: { daily: readonly DailyRecord[] }) {
                 <Count value={day.error_count} />
               </td>
               <td class="number">
-                <Money value={day.total_cost_usd} />
+                <TotalCost usd={day.total_cost_usd} calls={day.call_count} format={formatCost} />
               </td>
               <td class="number">
                 <Duration value={knownLatency(day.avg_latency_ms)} />

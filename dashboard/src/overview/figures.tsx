@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 import type { DailyRecord, Overview } from '../../../client/src/api-types.ts';
-import { Count, Duration, Money, Percent, Unknown } from '../parts/quantity.tsx';
+import { Count, Duration, Percent, TotalCost, Unknown } from '../parts/quantity.tsx';
 import { knownLatency } from './known-latency.ts';
 
 interface FiguresProps {
@@ -8,14 +8,14 @@ interface FiguresProps {
   daily: readonly DailyRecord[] | null;
 }
 
-/** The large numbers: of all time, and below each what today and yesterday had. */
+/** The headline numbers for all time, each with today and yesterday below it. */
 export function Figures({ overview, daily }: FiguresProps) {
   const today = daily?.at(-1);
   const yesterday = daily?.at(-2);
   return (
     <section class="figures" aria-label="All time" aria-busy={overview === null}>
       <Figure name="Cost" today={today} yesterday={yesterday} of={costOf}>
-        {overview && <Money value={overview.total_cost_usd} />}
+        {overview && <TotalCost usd={overview.total_cost_usd} calls={overview.total_calls} />}
       </Figure>
       <Figure name="Calls" today={today} yesterday={yesterday} of={callsOf}>
         {overview && <Count value={overview.total_calls} />}
@@ -53,7 +53,7 @@ function Figure({ name, children, today, yesterday, of }: FigureProps) {
           </span>
         )}
         {yesterday !== undefined && (
-          <span title="The day before, in UTC">
+          <span title="The previous day in UTC">
             Yesterday <b>{of(yesterday)}</b>
           </span>
         )}
@@ -63,7 +63,7 @@ function Figure({ name, children, today, yesterday, of }: FigureProps) {
 }
 
 function costOf(day: DailyRecord) {
-  return <Money value={day.total_cost_usd} />;
+  return <TotalCost usd={day.total_cost_usd} calls={day.call_count} />;
 }
 
 function callsOf(day: DailyRecord) {

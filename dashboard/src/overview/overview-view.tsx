@@ -12,11 +12,12 @@ import { Breakdown } from './breakdown.tsx';
 import { preloadCharts } from './chart-loader.ts';
 import { DailySection } from './daily-section.tsx';
 import { Figures } from './figures.tsx';
+import { NoCostHint } from './no-cost-hint.tsx';
 
 export function OverviewView() {
   const { pulse, reads } = useSession();
   const { overview, failure } = useStore(pulse.state);
-  // At midnight the days move on even where no call comes.
+  // At midnight the days move on even if no call arrives.
   const day = utcDay(useNow());
   useEffect(preloadCharts, []);
   const { state, retry } = useLoad({
@@ -44,10 +45,11 @@ export function OverviewView() {
   return (
     <>
       <PageHeading title="Overview">
-        <p class="muted">All time, and today since midnight UTC</p>
+        <p class="muted">All time; days start at midnight UTC</p>
       </PageHeading>
       {overview === null && <LoadingWords />}
       <Figures overview={overview} daily={rest?.daily ?? null} />
+      {overview?.total_cost_usd === 0 && <NoCostHint />}
       {state.kind === 'failed' ? (
         <Failure error={state.error} onRetry={retry} />
       ) : (

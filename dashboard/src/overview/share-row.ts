@@ -1,19 +1,15 @@
 import { roundToMicros } from '../format/money.ts';
 
-/** A line of a breakdown: who, how often, for how much. */
+/** One row of a breakdown. */
 export interface ShareRow {
   name: string;
   calls: number;
   costUsd: number;
-  /** Null where it is not known. */
+  /** Null if it is not known. */
   latencyMs: number | null;
   successRate: number | null;
-}
-
-/** What is in none of the rows of a breakdown. */
-export interface RestRow extends ShareRow {
-  /** Which calls these are, in words. */
-  title: string;
+  /** Explains which calls a row without a recorded name has; null for a model or feature. */
+  restTitle: string | null;
 }
 
 export type ShareTotal = Pick<ShareRow, 'calls' | 'costUsd'>;
@@ -25,19 +21,19 @@ export interface ShareOrder {
   isDescending: boolean;
 }
 
-/** All calls less those that are listed; null if there are none left. */
+/** The calls that are in none of the rows; null if there are none. */
 export function restOf(
   rows: readonly ShareRow[],
   total: ShareTotal,
-  { name, title }: Pick<RestRow, 'name' | 'title'>,
-): RestRow | null {
+  { name, restTitle }: { name: string; restTitle: string },
+): ShareRow | null {
   const calls = total.calls - rows.reduce((sum, row) => sum + row.calls, 0);
   const costUsd = total.costUsd - rows.reduce((sum, row) => sum + row.costUsd, 0);
-  // The two answers may be a moment apart, so the difference may be below 0.
+  // The total and the rows come from two replies, so the difference may be below 0.
   if (calls <= 0) return null;
   return {
     name,
-    title,
+    restTitle,
     calls,
     costUsd: Math.max(0, roundToMicros(costUsd)),
     latencyMs: null,
@@ -45,7 +41,7 @@ export function restOf(
   };
 }
 
-/** Equal ones stay in the order of their names, so that rows do not dance when numbers move; what is not known comes last. */
+/** Sorts by one column; unknown values come last. Equal rows stay in the order of their names, so that live updates do not reorder them. */
 export function sortedRows(rows: readonly ShareRow[], order: ShareOrder): ShareRow[] {
   const { column, isDescending } = order;
   const sign = isDescending ? -1 : 1;
@@ -59,7 +55,7 @@ export function sortedRows(rows: readonly ShareRow[], order: ShareOrder): ShareR
   });
 }
 
-/** Names are looked up from A on, numbers from the largest on; a second press turns it round. */
+/** Names start at A and numbers at the largest; a second click on the same column reverses the order. */
 export function nextOrder(order: ShareOrder, column: ShareColumn): ShareOrder {
   if (order.column === column) return { column, isDescending: !order.isDescending };
   return { column, isDescending: column !== 'name' };

@@ -1,43 +1,41 @@
 import { useState } from 'preact/hooks';
 import { exactCount } from '../format/count.ts';
+import { columnMoney } from '../format/money.ts';
 import { shortPercent } from '../format/percent.ts';
-import { Count, Duration, Money, Percent } from '../parts/quantity.tsx';
+import { Count, Duration, Percent, TotalCost } from '../parts/quantity.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
 import { nextOrder, shareOf, sortedRows } from './share-row.ts';
-import type {
-  RestRow,
-  ShareBasis,
-  ShareColumn,
-  ShareOrder,
-  ShareRow,
-  ShareTotal,
-} from './share-row.ts';
+import type { ShareBasis, ShareColumn, ShareOrder, ShareRow, ShareTotal } from './share-row.ts';
 
 interface ShareTableProps {
   title: string;
   /** What a row is. */
   noun: string;
-  /** Null while they are on their way. */
+  /** Null while they are loading. */
   rows: readonly ShareRow[] | null;
-  /** What is in none of the rows; always last. */
-  rest?: RestRow | null;
+  /** The sum of all names that are not listed; always last. Null if all are listed. */
+  others: ShareRow | null;
   total: ShareTotal;
   basis: ShareBasis;
 }
 
 const rowsAtFirst = 8;
-/** A button that hides two rows would take the place of one. */
+/** Up to this many rows the table shows all of them: a button that hides only one or two rows saves no space. */
 const rowsUncut = 10;
 
-/** The roles are written out, since on narrow screens rows are laid out as cards, and browsers then forget that it is a table. */
-export function ShareTable({ title, noun, rows, rest = null, total, basis }: ShareTableProps) {
+/** The roles are explicit because narrow screens lay out the rows as cards, and browsers then drop the table semantics. */
+export function ShareTable({ title, noun, rows, others, total, basis }: ShareTableProps) {
   const [order, setOrder] = useState<ShareOrder | null>(null);
   const [isWhole, setIsWhole] = useState(false);
   const basisColumn = basis === 'cost' ? 'costUsd' : 'calls';
   const current = order ?? { column: basisColumn, isDescending: true };
   const sorted = sortedRows(rows ?? [], current);
   const isLong = sorted.length > rowsUncut;
-  const shown = isWhole || !isLong ? sorted : sorted.slice(0, rowsAtFirst);
+  const listed = isWhole || !isLong ? sorted : sorted.slice(0, rowsAtFirst);
+  const last = others === null ? [] : [others];
+  const shown = [...listed, ...last];
+  // All rows count, so that "Show all" does not change the number of decimals.
+  const formatCost = columnMoney([...sorted, ...last].map(({ costUsd }) => costUsd));
   const header = (column: ShareColumn, label: string) => (
     <SortHeader
       label={label}
@@ -65,12 +63,14 @@ export function ShareTable({ title, noun, rows, rest = null, total, basis }: Sha
             </thead>
             <tbody role="rowgroup">
               {shown.map((row) => (
-                <ShareLine key={row.name} row={row} share={shareOf(row, total, basis)} />
+                <ShareLine
+                  key={row.restTitle === null ? `name ${row.name}` : 'rest'}
+                  row={row}
+                  share={shareOf(row, total, basis)}
+                  formatCost={formatCost}
+                />
               ))}
-              {rest !== null && (
-                <ShareLine row={rest} share={shareOf(rest, total, basis)} restTitle={rest.title} />
-              )}
-              {rows.length === 0 && rest === null && (
+              {shown.length === 0 && (
                 <tr role="row">
                   <td role="cell" colSpan={5} class="muted">
                     Nothing here yet.
@@ -93,15 +93,14 @@ export function ShareTable({ title, noun, rows, rest = null, total, basis }: Sha
 interface ShareLineProps {
   row: ShareRow;
   share: number;
-  /** Given for the row of what is not listed. */
-  restTitle?: string;
+  formatCost: (usd: number) => string;
 }
 
-function ShareLine({ row, share, restTitle }: ShareLineProps) {
+function ShareLine({ row, share, formatCost }: ShareLineProps) {
   return (
-    <tr role="row" class={restTitle === undefined ? '' : 'rest'}>
+    <tr role="row" class={row.restTitle === null ? '' : 'rest'}>
       <th role="rowheader" scope="row">
-        <span class="share-name" title={restTitle ?? row.name}>
+        <span class="share-name" title={row.restTitle ?? row.name}>
           <bdi>{row.name}</bdi>
         </span>
         <span class="share">
@@ -115,7 +114,7 @@ function ShareLine({ row, share, restTitle }: ShareLineProps) {
         </span>
       </th>
       <td role="cell" class="number">
-        <Money value={row.costUsd} />
+        <TotalCost usd={row.costUsd} calls={row.calls} format={formatCost} />
       </td>
       <td role="cell" class="number">
         <Count value={row.calls} />

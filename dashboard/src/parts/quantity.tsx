@@ -8,7 +8,7 @@ interface QuantityProps {
   exact: string;
 }
 
-/** Short for the eye; exact on hover and for screen readers. */
+/** Shows the short form; the exact value is the tooltip and what screen readers read. */
 export function Quantity({ short, exact }: QuantityProps) {
   if (short === exact) return <span class="quantity">{short}</span>;
   return (
@@ -20,7 +20,7 @@ export function Quantity({ short, exact }: QuantityProps) {
 }
 
 interface ValueProps {
-  /** Null where it is not known. */
+  /** Null if it is not known. */
   value: number | null;
 }
 
@@ -29,9 +29,44 @@ export function Count({ value }: ValueProps) {
   return <Quantity short={shortCount(value)} exact={exactCount(value)} />;
 }
 
-export function Money({ value }: ValueProps) {
-  if (value === null) return <Unknown />;
-  return <Quantity short={shortMoney(value)} exact={exactMoney(value)} />;
+interface MoneyProps {
+  usd: number;
+  /** The format of a table column; `shortMoney` outside of tables. */
+  format?: ((usd: number) => string) | undefined;
+}
+
+function Money({ usd, format = shortMoney }: MoneyProps) {
+  return <Quantity short={format(usd)} exact={exactMoney(usd)} />;
+}
+
+interface CallCostProps extends Pick<MoneyProps, 'format'> {
+  /** Null if the call carried no cost. */
+  usd: number | null;
+}
+
+/** The cost of one call. */
+export function CallCost({ usd, format }: CallCostProps) {
+  if (usd === null) return <NoCost title="This call carried no cost_usd." />;
+  return <Money usd={usd} format={format} />;
+}
+
+interface TotalCostProps extends MoneyProps {
+  calls: number;
+}
+
+/** The cost of several calls. The API reports 0 both for calls without a cost and for calls that cost nothing. */
+export function TotalCost({ usd, calls, format }: TotalCostProps) {
+  if (usd === 0 && calls > 0)
+    return <NoCost title="These calls carried no cost_usd, or their costs add up to 0." />;
+  return <Money usd={usd} format={format} />;
+}
+
+function NoCost({ title }: { title: string }) {
+  return (
+    <span class="unknown" title={title}>
+      no cost
+    </span>
+  );
 }
 
 export function Duration({ value }: ValueProps) {

@@ -1,9 +1,11 @@
+import { dataUrlFile, fileIn } from './embedded-file.ts';
+
 type Fields = Readonly<Record<string, unknown>>;
 
-/** The messages as they were recorded. They are read only when they are shown, since there may be hundreds of thousands. */
+/** The messages as recorded. Each is parsed only when it is shown, since there may be hundreds of thousands. */
 export type Conversation = readonly Fields[];
 
-/** A message as people read it. */
+/** A message as it is shown. */
 export interface ChatMessage {
   role: string;
   parts: readonly ChatPart[];
@@ -11,6 +13,8 @@ export interface ChatMessage {
 
 export type ChatPart =
   | { kind: 'text'; text: string }
+  /** An image or other file, by its type and size. */
+  | { kind: 'file'; file: string }
   | { kind: 'data'; name: string; value: unknown };
 
 export interface FirstMessages {
@@ -93,7 +97,16 @@ function contentPart(item: unknown): ChatPart {
   if (!isFields(item)) return dataPart('', item);
   const { type, text } = item;
   if (typeof text === 'string') return { kind: 'text', text };
+  const file = fileOf(item);
+  if (file !== null) return { kind: 'file', file };
   return dataPart(typeof type === 'string' ? type : '', item);
+}
+
+/** A file as OpenAI (`image_url`), Anthropic (`source`) or Gemini (`inlineData`) take it. */
+function fileOf(item: Fields): string | null {
+  const holder = item['image_url'] ?? item['source'] ?? item['inlineData'] ?? item['inline_data'];
+  if (!isFields(holder)) return dataUrlFile(holder);
+  return dataUrlFile(holder['url']) ?? fileIn(holder);
 }
 
 function dataPart(name: string, value: unknown): ChatPart {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { Trace } from '../../../client/src/api-types.ts';
 import { exactTime } from '../format/moment.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
-import { Count, Duration, Money, Unknown } from '../parts/quantity.tsx';
+import { CallCost, Count, Duration, Unknown } from '../parts/quantity.tsx';
 import { RelativeTime } from '../parts/relative-time.tsx';
 
 /** What is known about one call, apart from its text. */
@@ -11,7 +11,7 @@ export function Facts({ trace }: { trace: Trace }) {
     <div class="card facts-card">
       <dl class="facts">
         <Fact name="Cost">
-          <Money value={trace.cost_usd} />
+          <CallCost usd={trace.cost_usd} />
         </Fact>
         <Fact name="Latency">
           <Duration value={trace.latency_ms} />

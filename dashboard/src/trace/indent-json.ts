@@ -1,13 +1,19 @@
+import { declaredFile, fileIn, placeholder, typeFields, withoutFiles } from './embedded-file.ts';
+
 /** Deeper levels get no lines of their own, or a few kilobytes of brackets would become gigabytes of spaces. */
 const indentedDepthMax = 24;
 
 /**
- * Breaks JSON into lines, piece by piece, so that the first lines are there before the last ones are looked at. It moves only white
- * space: numbers keep all their digits and keys their order. The text must be valid JSON.
+ * Breaks JSON into lines, piece by piece, so that the first lines are available before the last ones are read. Numbers keep all their
+ * digits and keys their order; only white space changes, and files become placeholders. The text must be valid JSON.
  */
 export function* indentJson(text: string): Generator<string, void, undefined> {
   let depth = 0;
   let at = 0;
+  /** The last string, the field that the next value belongs to, and the media type that its object has declared; as in the JSON. */
+  let last = '';
+  let field = '';
+  let type = '';
   while (at < text.length) {
     if (isSpace(text.charCodeAt(at))) {
       at = skipSpace(text, at);
@@ -17,6 +23,7 @@ export function* indentJson(text: string): Generator<string, void, undefined> {
     switch (sign) {
       case '{':
       case '[': {
+        [field, type] = ['', ''];
         const next = skipSpace(text, at + 1);
         if (text.charAt(next) === closing(sign)) {
           yield sign + closing(sign);
@@ -30,34 +37,56 @@ export function* indentJson(text: string): Generator<string, void, undefined> {
       }
       case '}':
       case ']':
+        [field, type] = ['', ''];
         yield lineBreak(depth, depth - 1) + sign;
         depth -= 1;
         at += 1;
         break;
       case ',':
+        field = '';
         yield sign + lineBreak(depth, depth);
         at += 1;
         break;
       case ':':
+        field = last;
         yield ': ';
         at += 1;
         break;
       default: {
         const end = sign === '"' ? stringEnd(text, at) : wordEnd(text, at);
-        yield text.slice(at, end).trimEnd();
+        last = text.slice(at, end).trimEnd();
+        yield sign === '"' ? shownString(last, field, type) : last;
+        if (isTypeField(field)) type = last;
         at = end;
       }
     }
   }
 }
 
+/** Strings up to this length are shown as they are, without looking for files in them. */
+const plainCharsMax = 24;
+
+/** A string as JSON, with the field and the media type beside it, also as JSON. */
+function shownString(json: string, field: string, type: string): string {
+  const isData = field === '"data"' && type !== '';
+  if (json.length <= plainCharsMax && !isData) return json;
+  const value = JSON.parse(json) as string;
+  const file = isData ? declaredFile(value, JSON.parse(type)) : null;
+  const shown = file === null ? withoutFiles(value) : placeholder(file);
+  return shown === value ? json : JSON.stringify(shown);
+}
+
+function isTypeField(field: string): boolean {
+  return field !== '' && typeFields.includes(field.slice(1, -1));
+}
+
 /**
- * The same for a value that was parsed. Its depth is bounded, since the call stack is: what is nested deeper is left out, and the text
- * says so.
+ * The same for a parsed value. The depth is bounded, since the call stack is: anything nested deeper is left out, and the text says
+ * so.
  */
 export function* indentValue(value: unknown, depth = 0): Generator<string, void, undefined> {
   if (typeof value !== 'object' || value === null) {
-    yield JSON.stringify(value);
+    yield JSON.stringify(typeof value === 'string' ? withoutFiles(value) : value);
     return;
   }
   const names = Array.isArray(value) ? null : Object.keys(value);
@@ -73,12 +102,13 @@ export function* indentValue(value: unknown, depth = 0): Generator<string, void,
     yield (at === 0 ? sign : ',') + lineBreak(depth + 1, depth + 1);
     if (name !== undefined) yield `${JSON.stringify(name)}: `;
     const item = name === undefined ? items?.[at] : (value as Record<string, unknown>)[name];
-    yield* indentValue(item, depth + 1);
+    const file = name === 'data' ? fileIn(value as Record<string, unknown>) : null;
+    yield* file === null ? indentValue(item, depth + 1) : [JSON.stringify(placeholder(file))];
   }
   yield lineBreak(depth + 1, depth) + closing(sign);
 }
 
-/** Inside of a container at this depth. */
+/** Inside a container at this depth. */
 function lineBreak(depth: number, indent: number): string {
   return depth > indentedDepthMax ? '' : `\n${'  '.repeat(indent)}`;
 }
@@ -97,7 +127,7 @@ function isSpace(code: number): boolean {
   return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09;
 }
 
-/** Behind the quote that closes the string, which is one with an even number of backslashes before it. */
+/** The position after the closing quote, which is the first one with an even number of backslashes before it. */
 function stringEnd(text: string, start: number): number {
   let at = start;
   for (;;) {
@@ -109,7 +139,7 @@ function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Behind a number, a word such as `true`, or the white space before the next sign. */
+/** The position after a number or a word such as `true`, and after the white space that follows it. */
 function wordEnd(text: string, start: number): number {
   let at = start + 1;
   while (at < text.length && !'{}[],:"'.includes(text.charAt(at))) at += 1;

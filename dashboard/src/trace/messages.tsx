@@ -2,10 +2,11 @@ import { useMemo, useState } from 'preact/hooks';
 import { counted } from '../format/count.ts';
 import { firstMessages } from './chat-messages.ts';
 import type { ChatPart, Conversation } from './chat-messages.ts';
+import { withoutFiles } from './embedded-file.ts';
 import { indentValue } from './indent-json.ts';
 import { LongText } from './long-text.tsx';
 
-/** Together they bound what is laid out at a time: 60 parts of 4,000 characters. */
+/** Together these bound what is laid out at a time: 60 parts of 4,000 characters. */
 const partsAtATime = 60;
 const partCharsAtFirst = 4_000;
 
@@ -59,6 +60,13 @@ export function Messages({ conversation, onRaw }: MessagesProps) {
 }
 
 function Part({ part, onRaw }: { part: ChatPart; onRaw: () => void }) {
+  if (part.kind === 'file') {
+    return (
+      <p class="part-file" title="A file inside the recorded text. Raw shows it as recorded.">
+        {part.file}
+      </p>
+    );
+  }
   const value = part.kind === 'text' ? part.text : part.value;
   return (
     <>
@@ -66,7 +74,7 @@ function Part({ part, onRaw }: { part: ChatPart; onRaw: () => void }) {
       <LongText
         class={part.kind === 'data' ? 'mono' : ''}
         identity={value}
-        pieces={() => (typeof value === 'string' ? [value] : indentValue(value))}
+        pieces={() => (typeof value === 'string' ? [withoutFiles(value)] : indentValue(value))}
         chars={typeof value === 'string' ? value.length : null}
         firstChars={partCharsAtFirst}
         onRaw={onRaw}
@@ -75,7 +83,7 @@ function Part({ part, onRaw }: { part: ChatPart; onRaw: () => void }) {
   );
 }
 
-/** Only the known ones have a look of their own; a role is text that anybody may have written. */
+/** Only known roles have their own style; a role may be any text. */
 function roleClass(role: string): string {
   return ['system', 'developer', 'user', 'assistant', 'tool'].includes(role) ? role : 'other';
 }

@@ -1,31 +1,37 @@
 import { conversationOf } from './chat-messages.ts';
 import type { Conversation } from './chat-messages.ts';
+import { withoutFiles } from './embedded-file.ts';
 
-/** The ways in which a payload can be read. */
+/** The forms in which a payload can be shown. */
 export interface PayloadForm {
   text: string;
   /** Null if it is not a conversation. */
   conversation: Conversation | null;
   isJson: boolean;
+  /** Plain text with placeholders for the files in it; null if there are none, or if it is JSON. */
+  textWithoutFiles: string | null;
 }
 
-export type PayloadView = 'messages' | 'json' | 'text';
+export type PayloadView = 'messages' | 'json' | 'text' | 'raw';
 
 export function payloadForm(text: string): PayloadForm {
   const value = parseContainer(text);
   const conversation = value === null ? null : conversationOf(value);
-  return { text, conversation, isJson: value !== null };
+  const short = value === null ? withoutFiles(text) : text;
+  const textWithoutFiles = short === text ? null : short;
+  return { text, conversation, isJson: value !== null, textWithoutFiles };
 }
 
-export function viewsOf({ conversation, isJson }: PayloadForm): PayloadView[] {
+export function viewsOf({ conversation, isJson, textWithoutFiles }: PayloadForm): PayloadView[] {
   return [
     ...(conversation === null ? [] : (['messages'] as const)),
     ...(isJson ? (['json'] as const) : []),
-    'text',
+    ...(textWithoutFiles === null ? [] : (['text'] as const)),
+    'raw',
   ];
 }
 
-/** An object or a list; a lone string or number is better read as it is. */
+/** An object or a list; a single string or number is shown as it is. */
 function parseContainer(text: string): object | null {
   if (!/^\s*[[{]/.test(text)) return null;
   try {

@@ -6,7 +6,7 @@ import { indentJson } from './indent-json.ts';
 import { LongText } from './long-text.tsx';
 import { Messages } from './messages.tsx';
 import { payloadForm, viewsOf } from './payload-form.ts';
-import type { PayloadView } from './payload-form.ts';
+import type { PayloadForm, PayloadView } from './payload-form.ts';
 
 interface PayloadProps {
   title: string;
@@ -17,17 +17,18 @@ interface PayloadProps {
 const viewNames: Readonly<Record<PayloadView, string>> = {
   messages: 'Messages',
   json: 'JSON',
-  text: 'Raw',
+  text: 'Text',
+  raw: 'Raw',
 };
 
-/** A prompt, an answer or an error, exactly as it was recorded, or in a form that is easier to read. */
+/** A prompt, an answer or an error, exactly as recorded or in a form that is easier to read. */
 export function Payload({ title, text, tone = 'plain' }: PayloadProps) {
   const headingId = useId();
   const form = useMemo(() => payloadForm(text ?? ''), [text]);
   const views = viewsOf(form);
   const [chosen, setChosen] = useState<PayloadView | null>(null);
-  const view = chosen ?? views[0] ?? 'text';
-  const showRaw = (): void => setChosen('text');
+  const view = chosen ?? views[0] ?? 'raw';
+  const showRaw = (): void => setChosen('raw');
   return (
     <section class={`card payload ${tone}`} aria-labelledby={headingId}>
       <div class="payload-heading">
@@ -60,11 +61,16 @@ export function Payload({ title, text, tone = 'plain' }: PayloadProps) {
         <LongText
           class={view === 'json' ? 'mono' : ''}
           identity={`${view} ${headingId} ${text}`}
-          pieces={() => (view === 'json' ? indentJson(text) : [text])}
+          pieces={() => piecesOf(form, view)}
           chars={text.length}
           onRaw={view === 'json' ? showRaw : undefined}
         />
       )}
     </section>
   );
+}
+
+function piecesOf({ text, textWithoutFiles }: PayloadForm, view: PayloadView): Iterable<string> {
+  if (view === 'json') return indentJson(text);
+  return [view === 'text' && textWithoutFiles !== null ? textWithoutFiles : text];
 }

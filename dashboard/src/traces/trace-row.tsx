@@ -1,22 +1,25 @@
 import type { ListedTrace } from '../../../client/src/api-types.ts';
 import { exactTime } from '../format/moment.ts';
-import { Count, Duration, Money, Unknown } from '../parts/quantity.tsx';
+import { CallCost, Count, Duration, Unknown } from '../parts/quantity.tsx';
 import { RelativeTime } from '../parts/relative-time.tsx';
 import { Status } from '../parts/status.tsx';
 import { navigation } from '../route/navigation.ts';
 import { traceHref } from '../route/route.ts';
+import { promptPreview } from './preview.ts';
 
 interface TraceRowProps {
   trace: ListedTrace;
-  /** It came while one looked. */
+  /** It arrived while the list was open. */
   isNew: boolean;
+  formatCost: (usd: number) => string;
 }
 
-/** An error's text may be megabytes; its first words tell which it is. */
+/** An error message may be megabytes long; its beginning is enough to recognize it. */
 const errorCharsMax = 200;
 
-export function TraceRow({ trace, isNew }: TraceRowProps) {
+export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
   const href = traceHref(trace.id);
+  const prompt = promptPreview(trace.input);
   const error = trace.error_message?.slice(0, errorCharsMax) ?? null;
   return (
     <tr
@@ -43,6 +46,11 @@ export function TraceRow({ trace, isNew }: TraceRowProps) {
           <bdi>{trace.model}</bdi>
           <span class="visually-hidden">, {exactTime(Date.parse(trace.created_at))}</span>
         </a>
+        {prompt !== null && (
+          <span class="row-prompt" title={prompt}>
+            <bdi>{prompt}</bdi>
+          </span>
+        )}
       </td>
       <Label class="feature" text={trace.feature_name} />
       <Label class="user" text={trace.user_identifier} />
@@ -56,7 +64,7 @@ export function TraceRow({ trace, isNew }: TraceRowProps) {
         <Duration value={trace.latency_ms} />
       </td>
       <td role="cell" class="number cost">
-        <Money value={trace.cost_usd} />
+        <CallCost usd={trace.cost_usd} format={formatCost} />
       </td>
     </tr>
   );
@@ -76,11 +84,11 @@ function Label({ class: className, text }: { class: string; text: string | null 
   );
 }
 
-/** For the mouse the whole row opens it; the link in it is what keyboards, other tabs and screen readers use. */
+/** A click anywhere in the row opens the trace; keyboards, new tabs and screen readers use the link in it. */
 function openRow(event: MouseEvent, href: string): void {
   const isPlain =
     event.button === 0 && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey;
   const isOnLink = event.target instanceof Element && event.target.closest('a') !== null;
-  // The end of a selection is no click.
+  // Releasing the mouse after selecting text is not a click.
   if (isPlain && !isOnLink && getSelection()?.isCollapsed !== false) navigation.go(href);
 }

@@ -1,13 +1,15 @@
 import { useRef } from 'preact/hooks';
 import type { ListedTrace } from '../../../client/src/api-types.ts';
+import { columnMoney } from '../format/money.ts';
 import { TraceRow } from './trace-row.tsx';
 
 /**
- * One page of traces. The roles are written out, since on narrow screens the rows are laid out as cards, and browsers then forget
- * that it is a table.
+ * One page of traces. The roles are explicit because narrow screens lay out the rows as cards, and browsers then drop the table
+ * semantics.
  */
 export function TraceTable({ traces }: { traces: readonly ListedTrace[] }) {
   const isNew = useNewIds(traces);
+  const formatCost = columnMoney(traces.map((trace) => trace.cost_usd));
   return (
     <table class="table trace-table" role="table">
       <caption class="visually-hidden">Traces, newest first</caption>
@@ -34,14 +36,14 @@ export function TraceTable({ traces }: { traces: readonly ListedTrace[] }) {
       </thead>
       <tbody role="rowgroup">
         {traces.map((trace) => (
-          <TraceRow key={trace.id} trace={trace} isNew={isNew(trace.id)} />
+          <TraceRow key={trace.id} trace={trace} isNew={isNew(trace.id)} formatCost={formatCost} />
         ))}
       </tbody>
     </table>
   );
 }
 
-/** Tells what came since the list was first shown, so that the eye finds it. */
+/** Tells which traces arrived since the list was first shown, so that they can be highlighted. */
 function useNewIds(traces: readonly ListedTrace[]): (id: string) => boolean {
   const first = useRef<ReadonlySet<string> | null>(null);
   first.current ??= new Set(traces.map(({ id }) => id));

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
-import type { Browser } from 'playwright-core';
+import type { Browser, BrowserServer } from 'playwright-core';
 import { needProgram } from '../../../server/test/support/debian.ts';
 
 const program = '/usr/bin/chromium';
@@ -39,13 +39,30 @@ const args = [
   `--disable-features=${unneededFeatures.join(',')}`,
 ];
 
+const how = { executablePath: program, args };
+
+/** Holds the address of the browser that all test files share. Without it each file starts its own. */
+export const sharedBrowserVariable = 'TEST_BROWSER';
+
 export type FoundBrowser = { browser: Browser } | { missing: string };
 
 /** Debian's Chromium, installed where that is possible; or the reason why there is none. */
 export async function findBrowser(): Promise<FoundBrowser> {
-  if (!existsSync(program)) {
-    const missing = needProgram('chromium');
-    if (missing !== null) return { missing };
-  }
-  return { browser: await chromium.launch({ executablePath: program, args }) };
+  const shared = process.env[sharedBrowserVariable];
+  if (shared !== undefined) return { browser: await chromium.connect(shared) };
+  const missing = missingProgram();
+  return missing === null ? { browser: await startBrowser() } : { missing };
+}
+
+export function startBrowser(): Promise<Browser> {
+  return chromium.launch(how);
+}
+
+/** A browser that several processes use through `findBrowser`; null if there is none. */
+export async function serveBrowser(): Promise<BrowserServer | null> {
+  return missingProgram() === null ? chromium.launchServer({ ...how, host: '127.0.0.1' }) : null;
+}
+
+function missingProgram(): string | null {
+  return existsSync(program) ? null : needProgram('chromium');
 }

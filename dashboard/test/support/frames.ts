@@ -1,14 +1,20 @@
 import type { Page } from 'playwright-core';
 
-/** From now on the page tells how long it was deaf. */
+/** From now on the page measures how long it was blocked. */
 export async function watchFrames(page: Page): Promise<void> {
   await page.evaluate(() => {
     const seen = { longestTaskMs: 0, longestGapMs: 0 };
-    Object.assign(globalThis, { seenFrames: seen });
-    new PerformanceObserver((list) => {
-      for (const { duration } of list.getEntries())
+    const count = (entries: PerformanceEntryList): void => {
+      for (const { duration } of entries)
         seen.longestTaskMs = Math.max(seen.longestTaskMs, duration);
-    }).observe({ entryTypes: ['longtask'] });
+    };
+    const observer = new PerformanceObserver((list) => count(list.getEntries()));
+    observer.observe({ entryTypes: ['longtask'] });
+    const read = (): Frames => {
+      count(observer.takeRecords());
+      return seen;
+    };
+    Object.assign(globalThis, { readFrames: read });
     let lastMs = performance.now();
     const tick = (): void => {
       const nowMs = performance.now();
@@ -21,16 +27,16 @@ export async function watchFrames(page: Page): Promise<void> {
 }
 
 export interface Frames {
-  /** The longest piece of work in which the page could not answer. */
+  /** The longest task, during which the page could not respond. */
   longestTaskMs: number;
-  /** The longest time between two frames, whoever was to blame for it. */
+  /** The longest time between two frames, for whatever reason. */
   longestGapMs: number;
 }
 
 export function seenFrames(page: Page): Promise<Frames> {
   return page.evaluate(async () => {
-    // What is running now is told only after it has ended.
-    await new Promise((resolve) => setTimeout(resolve, 100));
-    return (globalThis as unknown as { seenFrames: Frames }).seenFrames;
+    // A task is recorded after it has ended, and two frames later all earlier tasks have.
+    await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
+    return (globalThis as unknown as { readFrames(): Frames }).readFrames();
   });
 }

@@ -11,7 +11,7 @@ import type {
 } from '../../../server/test/support/service.ts';
 import { newCode } from '../../../server/test/http/session-helpers.ts';
 import { skipUnlessCi } from '../../../server/test/support/skip.ts';
-import { findBrowser } from './browser.ts';
+import { findBrowser, startBrowser } from './browser.ts';
 import { watchContext } from './watch.ts';
 import type { Watch } from './watch.ts';
 
@@ -30,7 +30,7 @@ export interface Visit extends KeyHolder {
   harmless: RegExp[];
   /** A fresh sign-in link for the visitor's key. It works once. */
   link(): Promise<string>;
-  /** Signs in by a link, then goes to this place, and waits for its heading. */
+  /** Signs in without the sign-in page, which has tests of its own, then opens this address and waits for its heading. */
   open(fragment?: string, page?: Page): Promise<void>;
   /** Within the page, as a link would. */
   go(fragment: string): Promise<void>;
@@ -47,7 +47,7 @@ export interface Stage {
 
 const page = new URL('../../dist/index.html', import.meta.url);
 
-/** One server and one browser for the tests of a file. Each test gets a new context and a new team. */
+/** One server for the tests of a file, and one browser. Each test gets a new context and a new team. */
 export function openStage(options: TestServiceOptions = {}): Stage {
   let service: TestService | undefined;
   let browser: Browser | undefined;
@@ -71,7 +71,13 @@ export function openStage(options: TestServiceOptions = {}): Stage {
     inBrowser: (act, wishes) => async (t) => {
       if (missing !== null) return skipUnlessCi(t, missing);
       assert.ok(service !== undefined && browser !== undefined);
-      return perform({ t, service, browser, act, wishes: wishes ?? {} });
+      // All contexts of a browser share one clipboard, so a test that uses it needs its own browser.
+      const own = wishes?.permissions?.includes('clipboard-read') ? await startBrowser() : null;
+      try {
+        return await perform({ t, service, browser: own ?? browser, act, wishes: wishes ?? {} });
+      } finally {
+        await own?.close();
+      }
     },
   };
 }
@@ -127,11 +133,16 @@ async function newVisit(
     harmless: [],
     link,
     async open(fragment = '#/', other = first) {
-      // A link in a browser that is signed in would ask first.
-      const isSignedIn = (await context.cookies()).length > 0;
-      await other.goto(isSignedIn ? home : await link());
+      if ((await context.cookies()).length === 0) {
+        const reply = await context.request.post(`${home}session`, {
+          data: { code: await newCode(service, holder.keyId) },
+        });
+        assert.equal(reply.status(), 201, await reply.text());
+        // Only a new document notices the cookie.
+        if (other.url().startsWith(home)) await other.goto('about:blank');
+      }
+      await other.goto(`${home}${fragment}`);
       await other.getByRole('navigation', { name: 'Main' }).waitFor();
-      if (fragment !== '#/') await other.goto(`${home}${fragment}`);
       await other.getByRole('main').getByRole('heading', { level: 1 }).waitFor();
     },
     async go(fragment) {

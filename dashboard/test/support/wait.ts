@@ -1,8 +1,23 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Page } from 'playwright-core';
 
 const everyMs = 40;
 
-/** Tries until it passes. In the end it fails as the last try did. */
+/**
+ * Resolves when the page has drawn what it had to draw, and every request that it started before was seen: the browser reports
+ * requests in their order.
+ */
+export async function settled(page: Page, home: string): Promise<void> {
+  const url = `${home}healthz`;
+  // The response has a deadline, which a script in the page has not.
+  const answered = page.waitForResponse(url);
+  await page.evaluate((address) => {
+    requestAnimationFrame(() => requestAnimationFrame(() => void fetch(address)));
+  }, url);
+  await answered;
+}
+
+/** Repeats the attempt until it passes. After the deadline it fails with the error of the last attempt. */
 export async function eventually<T>(attempt: () => Promise<T> | T, withinMs = 10_000): Promise<T> {
   const endMs = performance.now() + withinMs;
   for (;;) {

@@ -20,8 +20,9 @@ function databaseWords(flags: Flags): string[] {
   );
 }
 
+/** The driver accepts addresses that are not valid URLs, such as that of a socket: they may hold a password, too. */
 function hasPassword(text: string): boolean {
-  if (!URL.canParse(text)) return false;
+  if (!URL.canParse(text)) return /^postgres(ql)?:/.test(text);
   const { password, searchParams } = new URL(text);
   return password !== '' || searchParams.has('password');
 }

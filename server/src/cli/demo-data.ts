@@ -1,4 +1,5 @@
 import type { TraceDraft, TraceInput } from '../core/trace-fields.ts';
+import { draftTrace } from '../core/trace.ts';
 
 /** A first trace to send. It holds no quote, so that it can be pasted into a shell. */
 export const exampleTrace: TraceInput = {
@@ -95,7 +96,7 @@ function demoDraft(random: () => number): TraceDraft {
   const tokensIn = longTail(feature.tokensIn, random);
   const tokensOut = failed ? 0 : longTail(feature.tokensOut, random);
   const usd = (tokensIn * model.usdPerMillionIn + tokensOut * model.usdPerMillionOut) / 1e6;
-  return {
+  return draftTrace({
     model: model.name,
     input: oneOf(questions, random),
     output: failed ? null : answer(random),
@@ -108,7 +109,7 @@ function demoDraft(random: () => number): TraceDraft {
     feature_name: feature.name,
     // Squared, so that a few users make most of the calls.
     user_identifier: `user-${Math.floor(random() ** 2 * 800) + 1}`,
-  };
+  });
 }
 
 function answer(random: () => number): string {

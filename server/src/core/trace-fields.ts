@@ -44,6 +44,12 @@ const declarations = {
   error_message: { kind: 'text', zstdBit: 4, description: 'Error details if the call failed.' },
   feature_name: { kind: 'label', description: 'Feature label used for analytics.' },
   user_identifier: { kind: 'label', description: 'User ID used for per-user analytics.' },
+  response_model: {
+    kind: 'label',
+    isExtra: true,
+    description:
+      'The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`.',
+  },
 } as const satisfies Record<string, FieldDeclaration>;
 
 type Declarations = typeof declarations;

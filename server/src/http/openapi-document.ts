@@ -9,7 +9,7 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
         title: 'TraceTally',
         version,
         description:
-          'Records every AI call a team makes and reports cost, latency and errors. A query parameter that an endpoint does not have, or that is repeated, is answered with 422.',
+          'Records every AI call a team makes and reports cost, latency and errors. A GET with a query parameter that the endpoint does not have, or with a repeated one, is answered with 422.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],

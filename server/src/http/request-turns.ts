@@ -4,45 +4,42 @@ import { limits } from '../limits.ts';
 
 /** One connection. */
 interface Turns {
-  /** The reply to its last request that was started. */
-  current: ServerResponse | null;
-  /** Requests that arrived before it was sent. */
+  isBusy: boolean;
+  /** Requests that arrived before the current reply was sent. */
   waiting: [IncomingMessage, ServerResponse][];
   /** The connection ends, and nothing that still arrives on it is carried out. */
   isClosing: boolean;
+  /** Listens for the 'close' of the current reply. It holds neither the reply nor its request. */
+  onClose(): void;
 }
 
 /**
  * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests makes hundreds of
  * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait is disconnected: Node.js has no way to
- * stop reading requests out of a packet that has arrived, so what it makes of them must at least be gone soon. A client that waits for
- * each reply costs next to nothing here: no listener, and one entry for its connection.
+ * stop reading requests out of a packet that has arrived, so what it makes of them must at least be gone soon. Everything is made once per
+ * connection: a closure and an entry per request would double the cost of garbage collection.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const bySocket = new WeakMap<Socket, Turns>();
   let waitingInAll = 0;
 
   function turnsOf(socket: Socket): Turns {
-    let turns = bySocket.get(socket);
-    if (!turns) {
-      turns = { current: null, waiting: [], isClosing: false };
-      bySocket.set(socket, turns);
-    }
+    const known = bySocket.get(socket);
+    if (known) return known;
+    const onClose = (): void => next(socket, turns);
+    const turns: Turns = { isBusy: false, waiting: [], isClosing: false, onClose };
+    bySocket.set(socket, turns);
     return turns;
   }
 
   function start(request: IncomingMessage, response: ServerResponse, turns: Turns): void {
-    turns.current = response;
+    turns.isBusy = true;
+    response.on('close', turns.onClose);
     handle(request, response);
   }
 
-  function wait(request: IncomingMessage, response: ServerResponse, turns: Turns): void {
-    turns.waiting.push([request, response]);
-    waitingInAll += 1;
-    if (turns.waiting.length === 1) turns.current?.once('close', () => next(request.socket, turns));
-  }
-
   function next(socket: Socket, turns: Turns): void {
+    turns.isBusy = false;
     if (hasEnded(socket)) {
       end(turns);
       return;
@@ -50,7 +47,6 @@ export function inTurns(handle: RequestListener): RequestListener {
     const first = turns.waiting.shift();
     if (!first) return;
     waitingInAll -= 1;
-    if (turns.waiting.length > 0) first[1].once('close', () => next(socket, turns));
     start(...first, turns);
   }
 
@@ -62,17 +58,18 @@ export function inTurns(handle: RequestListener): RequestListener {
 
   return (request, response) => {
     const turns = turnsOf(request.socket);
-    const { current, waiting } = turns;
+    const { waiting } = turns;
     if (turns.isClosing || hasEnded(request.socket)) {
       // Otherwise Node.js would end each of them with an error of its own when the connection closes.
       request.destroyed = true;
-    } else if ((current === null || current.closed) && waiting.length === 0) {
+    } else if (!turns.isBusy) {
       start(request, response, turns);
     } else if (
       waiting.length < limits.pipelinedRequestsMax &&
       (waiting.length === 0 || waitingInAll < limits.pipelinedRequestsInAllMax)
     ) {
-      wait(request, response, turns);
+      waiting.push([request, response]);
+      waitingInAll += 1;
     } else {
       end(turns);
       disconnect(request.socket);

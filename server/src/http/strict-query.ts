@@ -10,10 +10,14 @@ declare module 'fastify' {
 
 const closed = { additionalProperties: false };
 
-/** A parameter that has no effect is probably a typing error: every route refuses those that it does not have. */
+/**
+ * A parameter that has no effect on a read is probably a typing error, so reads refuse parameters that they do not have.
+ * Writes ignore them: no trace is lost because of an odd query.
+ */
 export function refuseUnknownParameters(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
-    if (route.config?.ignoresQuery === true) return;
+    const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');
+    if (!isRead || route.config?.ignoresQuery === true) return;
     const querystring = {
       type: 'object',
       properties: {},

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { TSchema } from 'typebox';
-import { fieldNames, payloadNames, traceFields } from '../core/trace-fields.ts';
+import { extraNames, fieldNames, payloadNames, traceFields } from '../core/trace-fields.ts';
 import type { FieldKind, FieldName, PayloadName, TraceInput } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
@@ -82,7 +82,7 @@ export const TraceInputSchema = Type.Unsafe<TraceInput>(
 export const TraceSchema = Type.Object(withStamps(storedFields), {
   $id: 'Trace',
   additionalProperties: false,
-  description: 'A stored trace. Every field except `damaged` is always present.',
+  description: `A stored trace. Every field is always present, except: ${[...extraNames, 'damaged'].join(', ')}.`,
 });
 
 export const ListedTraceSchema = Type.Object(

@@ -1,3 +1,5 @@
+import { payloadChars } from '../core/trace.ts';
+import type { Trace } from '../core/trace.ts';
 import { Failure } from '../errors.ts';
 import type { TeamCounter } from './sequencer.ts';
 import type { PageRequest } from './trace-reader.ts';
@@ -21,4 +23,13 @@ export function pageRange(
 
 export function tracesMissing(where: string): Failure {
   return new Failure('store_unavailable', { cause: `traces ${where} are missing` });
+}
+
+/** How much of a page's chunk a trace takes: the length of its texts, or of a preview the stored bytes that it is cut from. */
+export function chunkWork(
+  row: Readonly<Record<string, unknown>>,
+  trace: Trace,
+  { previewChars = null }: PageRequest,
+): number {
+  return previewChars === null ? payloadChars(trace) : Number(row['stored_bytes']);
 }

@@ -98,35 +98,70 @@ export function decodePayload({ bytes, isZstd }: StoredPayload): string | null {
   return text;
 }
 
-/** The first characters of a payload of which only the first `previewStoredBytes` may be there. Null if they are damaged. */
-export function beginningOf({ bytes, isZstd }: StoredPayload, charsMax: number): string | null {
+/**
+ * The first characters of a payload of which only the first `previewStoredBytes` may be there. Null if they are damaged. Of a long text
+ * only the first block is decompressed, and its checksum at the end is not read.
+ */
+export function beginningOf(stored: StoredPayload, charsMax: number): string | null {
   try {
-    // Neither the frame nor the last character need be complete.
-    const finishFlush = constants.ZSTD_e_continue;
-    const raw = isZstd ? zstdDecompressSync(firstBlockOf(bytes), { finishFlush }) : bytes;
-    const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-    const text = decoder.decode(raw.subarray(0, charsMax * utf8BytesPerChar), { stream: true });
-    const beginning = text.slice(0, charsMax);
-    return beginning.isWellFormed() ? beginning : beginning.slice(0, -1);
+    const { size, firstBlockEnd } = stored.isZstd ? frameOf(stored.bytes) : uncompressed;
+    const isWhole = stored.isZstd && size <= blockBytesMax;
+    const text = isWhole
+      ? decodePayload(stored)
+      : textOf(
+          stored.isZstd ? decompressStart(stored.bytes, firstBlockEnd) : stored.bytes,
+          charsMax,
+        );
+    const beginning = text?.slice(0, charsMax) ?? null;
+    return beginning === null || beginning.isWellFormed() ? beginning : beginning.slice(0, -1);
   } catch {
     return null;
   }
 }
 
+/** Text that may end in the middle of a character. */
+function textOf(raw: Uint8Array, charsMax: number): string {
+  const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+  return decoder.decode(raw.subarray(0, charsMax * utf8BytesPerChar), { stream: true });
+}
+
+/** A frame that has no end. */
+function decompressStart(bytes: Uint8Array, end: number): Uint8Array {
+  return zstdDecompressSync(bytes.subarray(0, end), {
+    finishFlush: constants.ZSTD_e_continue,
+    chunkSize: blockBytesMax,
+  });
+}
+
+const blockBytesMax = 128 * 1024;
+const uncompressed = { size: 0, firstBlockEnd: 0 };
+
 /**
- * The beginning of a zstd frame up to the end of its first block (RFC 8878, section 3.1.1), which holds at most 128 KiB of text: a few
- * hundred bytes may be all of a text of many megabytes.
+ * The size of the text and the end of the first block of a zstd frame (RFC 8878, section 3.1.1). A block holds at most 128 KiB of text,
+ * while a few hundred bytes may be all of a text of many megabytes.
  */
-function firstBlockOf(frame: Uint8Array): Uint8Array {
-  const descriptor = frame[4] ?? 0;
+function frameOf(frame: Uint8Array): { size: number; firstBlockEnd: number } {
+  const view = Buffer.from(frame.buffer, frame.byteOffset, frame.byteLength);
+  const descriptor = view.readUInt8(4);
   const isSingleSegment = (descriptor & 0x20) !== 0;
   const windowBytes = isSingleSegment ? 0 : 1;
   const dictionaryBytes = [0, 1, 2, 4][descriptor & 3] ?? 0;
   const sizeBytes = [isSingleSegment ? 1 : 0, 2, 4, 8][descriptor >> 6] ?? 0;
-  const at = 5 + windowBytes + dictionaryBytes + sizeBytes;
-  const header = (frame[at] ?? 0) | ((frame[at + 1] ?? 0) << 8) | ((frame[at + 2] ?? 0) << 16);
+  const sizeAt = 5 + windowBytes + dictionaryBytes;
+  const at = sizeAt + sizeBytes;
+  const header = view.readUIntLE(at, 3);
   const isRepeatedByte = ((header >> 1) & 3) === 1;
-  return frame.subarray(0, at + 3 + (isRepeatedByte ? 1 : header >> 3));
+  return {
+    size: sizeOf(view, sizeAt, sizeBytes),
+    firstBlockEnd: at + 3 + (isRepeatedByte ? 1 : header >> 3),
+  };
+}
+
+/** Infinity if the frame does not say. */
+function sizeOf(view: Buffer, at: number, bytes: number): number {
+  if (bytes === 0) return Infinity;
+  if (bytes === 8) return Number(view.readBigUInt64LE(at));
+  return view.readUIntLE(at, bytes) + (bytes === 2 ? 256 : 0);
 }
 
 /** At most, of a UTF-16 code unit. */

@@ -62,3 +62,11 @@ export function packedFromRow(row: Row): PackedTrace {
 export function auditedFromRow(row: Row): AuditedTrace {
   return { ...numberedFromRow(row), damaged: damagedPayloads(payloadsOfRow(row)) };
 }
+
+export function damageFromRow(row: Row): Pick<AuditedTrace, 'seq' | 'id' | 'damaged'> {
+  return {
+    seq: Number(row['seq']),
+    id: stampOf(row).id,
+    damaged: damagedPayloads(payloadsOfRow(row)),
+  };
+}

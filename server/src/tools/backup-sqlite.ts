@@ -4,7 +4,7 @@ import { dirname, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { OperatorError, messageOf } from '../errors.ts';
 import { limits } from '../limits.ts';
-import { auditedTraces } from '../store/sqlite/auditor.ts';
+import { damageOf } from '../store/sqlite/auditor.ts';
 import { openReading } from '../store/sqlite/connection.ts';
 import { realDatabasePath, refuseSecondName } from '../store/sqlite/database-path.ts';
 import { openDamageList } from './verify.ts';
@@ -100,7 +100,7 @@ function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): stri
     .all()
     .flatMap(({ no = 0, name }) => {
       const list = openDamageList();
-      for (const trace of auditedTraces(db, Number(no))) {
+      for (const trace of damageOf(db, Number(no))) {
         list.add(trace);
         checked += 1;
         if (checked % limits.auditChunkRows === 0) onChecked(checked);

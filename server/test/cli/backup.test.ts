@@ -16,6 +16,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
+import { readMigrations } from '../../src/store/sqlite/migrate.ts';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { readAcknowledged, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
@@ -154,13 +155,16 @@ test('a backup holds neither the session secret nor any sign-in code, and the da
   });
 });
 
-test('a database of a schema without sessions can be backed up', async (t) => {
-  const tool = toolInFolder(t);
-  copyFileSync(new URL('../guarantees/fixtures/schema-2.db', import.meta.url), tool.path);
-  const file = join(dirname(tool.path), 'copy.db');
-  assert.equal((await tool.json<BackupJson>('backup', file)).traces, 200);
-  assert.equal((await idsIn(file)).flat().length, 200);
-});
+for (const { version } of readMigrations()) {
+  test(`a database of schema ${version} can be backed up`, async (t) => {
+    const tool = toolInFolder(t);
+    const fixture = new URL(`../guarantees/fixtures/schema-${version}.db`, import.meta.url);
+    copyFileSync(fixture, tool.path);
+    const file = join(dirname(tool.path), 'copy.db');
+    assert.equal((await tool.json<BackupJson>('backup', file)).traces, 200);
+    assert.equal((await idsIn(file)).flat().length, 200);
+  });
+}
 
 /** A store with as many traces of a mebibyte each, which cannot be compressed. */
 async function largeStore(t: Cleaner, count: number): Promise<Tool> {

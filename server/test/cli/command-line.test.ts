@@ -124,6 +124,10 @@ describe('a command line repeats the database', () => {
     ['sqlite:./my data.db', `tracetally keys list --database 'sqlite:./my data.db'`],
     ['postgres://tally@db/t', 'tracetally keys list --database postgres://tally@db/t'],
     ['postgres://tally:secret@db/t', 'tracetally keys list --database "$TRACETALLY_DATABASE"'],
+    [
+      'postgres://user:secret@/t?host=/tmp',
+      'tracetally keys list --database "$TRACETALLY_DATABASE"',
+    ],
     ['postgres://db/t?password=secret', 'tracetally keys list --database "$TRACETALLY_DATABASE"'],
   ];
   for (const [database, line] of rows) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { randomInt } from 'node:crypto';
+import { randomBytes, randomInt } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { dimensions } from '../../src/core/rollup.ts';
 import { draftTrace } from '../../src/core/trace.ts';
@@ -179,6 +179,20 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       }
       const [whole] = await pageOf(teamId, 2, 1);
       assert.equal(whole?.input, noise.join(''));
+    });
+
+    test('previews of large traces come in several chunks and lose none', async () => {
+      const teamId = await newTeam();
+      const noise = () => randomBytes(400_000).toString('base64');
+      for (let i = 0; i < 6; i++) await append(teamId, { model: `m${i}`, input: noise() });
+      const request = { page: 1, limit: 10, omit: nothing, previewChars: 10 };
+      const { first, rest } = await store.page(teamId, request);
+      const models = first.map(({ model }) => model);
+      assert.ok(models.length < 6, 'a chunk is bounded by what is stored, not by what is shown');
+      for await (const chunk of rest ?? assert.fail('it all came at once')) {
+        models.push(...chunk.map(({ model }) => model));
+      }
+      assert.deepEqual(models, ['m5', 'm4', 'm3', 'm2', 'm1', 'm0']);
     });
 
     test('a page of large traces comes in several chunks and loses none', async () => {

@@ -25,7 +25,8 @@ async function record(text: string): Promise<Answer> {
   const found = await service.call(team.key, 'GET', `/traces/${created.json.id}`);
   assert.equal(found.status, 200);
   assert.equal(found.text, created.text);
-  assert.deepEqual(Object.keys(created.json), replyFields);
+  const shown = Object.keys(created.json).filter((name) => !extraLabels.includes(name));
+  assert.deepEqual(shown, replyFields);
   return created;
 }
 
@@ -41,6 +42,8 @@ function traceWith(field: string, written: string): string {
 
 const counts = ['prompt_tokens', 'completion_tokens', 'latency_ms'];
 const labels = ['feature_name', 'user_identifier'];
+/** Shown only if they were sent. */
+const extraLabels = ['response_model'];
 const payloads = ['input', 'output', 'error_message'];
 
 const noInteger = ['"12"', '""', '12.5', '0.1', 'true', 'false', '[]', '[12]', '{}', '1e400'];
@@ -85,7 +88,10 @@ const badValues: readonly BadValues[] = [
     },
   },
   { fields: payloads, said: { 'must be a string or null': noText } },
-  { fields: labels, said: { 'must be a string or null': noText, ...noLabel } },
+  {
+    fields: [...labels, ...extraLabels],
+    said: { 'must be a string or null': noText, ...noLabel },
+  },
   { fields: ['model'], said: { 'must be a string': [...noText, 'null'], ...noLabel } },
 ];
 
@@ -110,7 +116,7 @@ describe('a bad value is refused under the name of its field, and is not repeate
   test('every field of a trace is in this table', () => {
     const assigned = ['id', 'team_id', 'created_at'];
     const covered = badValues.flatMap(({ fields }) => fields);
-    assert.deepEqual([...covered, ...assigned].sort(), [...replyFields].sort());
+    assert.deepEqual([...covered, ...assigned].sort(), [...replyFields, ...extraLabels].sort());
   });
 });
 
@@ -150,6 +156,7 @@ const goodValues: Readonly<Record<string, GoodValues>> = {
   ],
   status: [...asSent(['success', 'error']), ['null', 'success'], [undefined, 'success']],
   ...Object.fromEntries(labels.map((field) => [field, [...goodLabels, ...absent]])),
+  ...Object.fromEntries(extraLabels.map((field) => [field, goodLabels])),
   ...Object.fromEntries(
     payloads.map((field) => {
       const texts = ['', ' ', 'a\u0000b', '\u0000', '\r\n\u001f\u0085', '😀', '\ufeff', '\uffff'];
@@ -279,5 +286,19 @@ test('lone surrogates become U+FFFD, pairs stay', async () => {
   for (const field of ['model', ...labels, ...payloads]) {
     const { json } = await record(traceWith(field, String.raw`"a\ud800b\udc00\ud83d\ude00"`));
     assert.equal(json[field], 'a\ufffdb\ufffd😀', field);
+  }
+});
+
+test('response_model is shown if it was sent, in every reply, and only then', async () => {
+  const sent = { model: 'gpt-4o', response_model: 'gpt-4o-2024-08-06' };
+  const created = await service.call(team.key, 'POST', '/traces', sent);
+  assert.equal(created.json.response_model, sent.response_model);
+  const read = await service.call(team.key, 'GET', `/traces/${created.json.id}`);
+  assert.equal(read.text, created.text);
+  const listed = await service.call(team.key, 'GET', '/traces?limit=1');
+  assert.deepEqual(listed.json.traces[0], created.json);
+  for (const response_model of [null, undefined]) {
+    const other = await service.call(team.key, 'POST', '/traces', { model: 'm', response_model });
+    assert.deepEqual(Object.keys(other.json), replyFields);
   }
 });

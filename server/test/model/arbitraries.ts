@@ -76,6 +76,7 @@ export const sentTrace: fc.Arbitrary<Sent> = fc.record(
     error_message: optional(anyText),
     feature_name: optional(label),
     user_identifier: optional(label),
+    response_model: optional(label),
   },
   { requiredKeys: ['model'] },
 );

@@ -13,6 +13,7 @@ export interface Sent {
   error_message?: string | null;
   feature_name?: string | null;
   user_identifier?: string | null;
+  response_model?: string | null;
 }
 
 export interface Expected {
@@ -27,6 +28,8 @@ export interface Expected {
   error_message: string | null;
   feature_name: string | null;
   user_identifier: string | null;
+  /** Shown only if it was sent. */
+  response_model?: string;
   createdAtUs: number;
 }
 
@@ -39,6 +42,7 @@ export class TeamModel {
   readonly traces: Expected[] = [];
 
   add(sent: Sent, wallUs: number): Expected {
+    const responseModel = optionalText(sent.response_model);
     const expected: Expected = {
       model: wellFormed(sent.model),
       input: optionalText(sent.input),
@@ -51,6 +55,7 @@ export class TeamModel {
       error_message: optionalText(sent.error_message),
       feature_name: optionalText(sent.feature_name),
       user_identifier: optionalText(sent.user_identifier),
+      ...(responseModel !== null && { response_model: responseModel }),
       createdAtUs: this.#nextTime(wallUs),
     };
     this.traces.push(expected);

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
 import { dailyRange, everyDay } from '../../src/core/analytics.ts';
-import { fieldNames } from '../../src/core/trace-fields.ts';
+import { extraNames, fieldNames } from '../../src/core/trace-fields.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
 import type { Replay, WriteOutcome } from '../../src/store/trace-writer.ts';
@@ -171,6 +171,7 @@ function exact(json: string): unknown {
 }
 
 function comparable(trace: Trace): Expected {
-  const fields = Object.fromEntries(fieldNames.map((name) => [name, trace[name]]));
+  const shown = fieldNames.filter((name) => trace[name] !== null || !extraNames.has(name));
+  const fields = Object.fromEntries(shown.map((name) => [name, trace[name]]));
   return { ...(fields as Omit<Expected, 'createdAtUs'>), createdAtUs: trace.createdAtUs };
 }

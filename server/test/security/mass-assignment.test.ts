@@ -115,7 +115,7 @@ describe('what the service assigns cannot be wished for', () => {
       undefined,
       headers,
     );
-    assert.equal(listed.status, 200);
+    assert.equal(listed.status, 422);
     assert.ok(!listed.text.includes('victim'));
   });
 });
@@ -160,7 +160,7 @@ describe('no prototype of the server is polluted by', () => {
   for (const query of pollutingQueries) {
     test(`the query ${query.slice(0, 30)}`, async () => {
       const listed = await service.call(team.key, 'GET', `/traces?${query}`);
-      assert.deepEqual([listed.status, listed.json.page, listed.json.limit], [200, 1, 20]);
+      assert.equal(listed.status, 422);
       assert.equal((await post('{"model":"m"}', `?${query}`)).status, 201);
       assertClean();
     });

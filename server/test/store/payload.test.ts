@@ -9,6 +9,7 @@ import {
   packPayloads,
   packedBytes,
   unpackPayloads,
+  beginningOf,
 } from '../../src/store/payload.ts';
 import { seededRandom, shuffled } from '../support/seeded-random.ts';
 
@@ -72,4 +73,30 @@ test('a damaged payload is named, is null, and leaves the others readable', () =
 
 test('bytes that are not UTF-8 are damaged', () => {
   assert.equal(decodePayload({ bytes: Uint8Array.of(0xff, 0xfe), isZstd: false }), null);
+});
+
+test('the beginning of a payload is that of its text, without half a character, even if the stored bytes are cut off', () => {
+  const long = anyText.map(
+    (value) => `${value.toWellFormed()}${'words and more words '.repeat(9000)}`,
+  );
+  fc.assert(
+    fc.property(fc.oneof(anyText, long), fc.integer({ min: 1, max: 1000 }), (sent, charsMax) => {
+      const whole = sent.toWellFormed();
+      const { bytes, isZstd } = encodePayload(whole);
+      const cut = Uint8Array.from(bytes.subarray(0, limits.previewStoredBytes));
+      const expected = whole.slice(0, charsMax).replace(/[\uD800-\uDBFF]$/, '');
+      assert.equal(beginningOf({ bytes: cut, isZstd }, charsMax), expected);
+    }),
+  );
+});
+
+test('the beginning of a damaged payload of up to 128 KiB is never another text', () => {
+  const sent = 'prompt '.repeat(400);
+  const { bytes } = encodePayload(sent);
+  for (let at = 0; at < bytes.length; at++) {
+    const changed = Uint8Array.from(bytes);
+    changed[at] = (changed[at] ?? 0) ^ 0x10;
+    const beginning = beginningOf({ bytes: changed, isZstd: true }, 50);
+    assert.ok(beginning === null || beginning === sent.slice(0, 50), `byte ${at}: ${beginning}`);
+  }
 });

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -40,6 +41,23 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
     assert.equal((await store.trace('far', first[0]?.id ?? ''))?.model, 'b');
     assert.deepEqual((await verifyTeam(store, 'far')).differences, []);
     assert.deepEqual(await store.checkStorage(), []);
+  }));
+
+test('payloads that are skipped on the way to a later column count like payloads that are read', () =>
+  withStore(async (store) => {
+    const { team } = await store.ensureTeam('t', 1);
+    const input = randomBytes(400_000).toString('base64');
+    for (let i = 0; i < 6; i++) {
+      const drafts = [draftTrace({ model: `m${i}`, input, response_model: 'exact' })];
+      await store.append([{ teamId: team.id, drafts }]);
+    }
+    const request = { page: 1, limit: 10, omit: new Set(['input'] as const) };
+    const { first, rest } = await store.page(team.id, request);
+    const traces = [...first];
+    assert.ok(traces.length < 6);
+    for await (const chunk of rest ?? assert.fail('it all came at once')) traces.push(...chunk);
+    assert.deepEqual([...new Set(traces.map((trace) => trace.response_model))], ['exact']);
+    assert.equal(traces.length, 6);
   }));
 
 test('a cached answer is valid only until the next commit, also of another connection or team', () =>

@@ -1,10 +1,9 @@
 import { FairQueue } from '../../core/fair-queue.ts';
 import { noMeasures } from '../../core/rollup.ts';
-import { payloadChars } from '../../core/trace.ts';
 import type { Trace } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { pageRange, tracesMissing } from '../page-range.ts';
+import { chunkWork, pageRange, tracesMissing } from '../page-range.ts';
 import { traceFromRow } from '../trace-rows.ts';
 import type { PageRequest, TraceReader } from '../trace-reader.ts';
 import { WideReads } from '../wide-reads.ts';
@@ -58,7 +57,7 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
       for (const row of rows) {
         const trace = traceFromRow(row, teamId, request.previewChars);
         traces.push(trace);
-        chars += payloadChars(trace);
+        chars += chunkWork(row, trace, request);
         seq -= 1;
         if (chars < limits.pageChunkBytesMax && seq >= toSeq) continue;
         yield { traces, isLast: seq < toSeq };

@@ -142,18 +142,18 @@ function readInChunks(
   bytesMax: number,
   { which = 'seq between $2 and $3', isCut = false } = {},
 ) {
+  const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ') || '0';
   const cut = limits.previewStoredBytes;
-  const lengths = payloads.map((name) =>
-    isCut
-      ? `coalesce(least(octet_length(${name}), ${cut}), 0)`
-      : `coalesce(octet_length(${name}), 0)`,
-  );
-  const read = payloads.map((name) =>
-    isCut ? `substring(${name} from 1 for ${cut}) as ${name}` : name,
-  );
+  const read = isCut
+    ? [
+        ...payloads.map((name) => `substring(${name} from 1 for ${cut}) as ${name}`),
+        `${lengths} as stored_bytes`,
+      ]
+    : payloads;
+  const shown = [shortColumns, ...payloads, ...(isCut ? ['stored_bytes'] : [])].join(', ');
   return `
-    select ${[shortColumns, ...payloads].join(', ')} from (
-      select ${[shortColumns, ...read].join(', ')}, sum(${lengths.join(' + ') || '0'}) over (
+    select ${shown} from (
+      select ${[shortColumns, ...read].join(', ')}, sum(${lengths}) over (
         order by seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
       from traces where team_id = $1 and ${which}) as page
     where coalesce(bytes_before, 0) < ${bytesMax}

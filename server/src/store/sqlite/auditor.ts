@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Dimension, Rollup } from '../../core/rollup.ts';
+import { payloadNames } from '../../core/trace-fields.ts';
 import { limits } from '../../limits.ts';
 import type { AuditedTrace, Auditor } from '../audit.ts';
-import { auditedFromRow, traceColumns } from '../trace-rows.ts';
+import { auditedFromRow, damageFromRow, traceColumns } from '../trace-rows.ts';
 import { openReading } from './connection.ts';
 import { measureColumns, measuresFromRow, prepareMeasures } from './measures-rows.ts';
 import { firstRowIdOf, lastRowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
@@ -42,15 +43,27 @@ export function openAuditor(path: string): Auditor {
   };
 }
 
+/** What of each trace cannot be read. It reads only columns of the first schema, so a file that was not migrated yet will do. */
+export function* damageOf(
+  db: DatabaseSync,
+  teamNo: number,
+): Generator<Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>> {
+  const columns = ['id', 'zstd_mask', ...payloadNames].join(', ');
+  for (const row of tracesOf(db, teamNo, columns)) yield damageFromRow(row);
+}
+
 /** Every trace of a team, each payload decoded. */
-export function* auditedTraces(db: DatabaseSync, teamNo: number): Generator<AuditedTrace> {
-  const rows = db
+function* auditedTraces(db: DatabaseSync, teamNo: number): Generator<AuditedTrace> {
+  for (const row of tracesOf(db, teamNo, traceColumns)) yield auditedFromRow(row);
+}
+
+function tracesOf(db: DatabaseSync, teamNo: number, columns: string) {
+  return db
     .prepare(
-      `select ${seqOfRowId} as seq, ${traceColumns} from traces
+      `select ${seqOfRowId} as seq, ${columns} from traces
        where key between ${firstRowIdOf} and ${lastRowIdOf} order by key`,
     )
     .iterate(teamNo, teamNo);
-  for (const row of rows) yield auditedFromRow(row);
 }
 
 function* rollupsOf(db: DatabaseSync, teamNo: number): Generator<Rollup> {

@@ -1,10 +1,11 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { payloadNames } from '../../core/trace-fields.ts';
-import { payloadChars } from '../../core/trace.ts';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { columnOf, extraNames, payloadNames } from '../../core/trace-fields.ts';
+import type { PayloadName } from '../../core/trace-fields.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
-import { pageRange, tracesMissing } from '../page-range.ts';
+import { chunkWork, pageRange, tracesMissing } from '../page-range.ts';
 import { emptyCounter } from '../sequencer.ts';
 import { shortColumns, traceColumns, traceFromRow } from '../trace-rows.ts';
 import type { PageRequest, TraceReader } from '../trace-reader.ts';
@@ -42,7 +43,7 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
       const trace = traceFromRow(row, team.id, request.previewChars);
       traces.push(trace);
       seq = row['seq'] as number;
-      chars += payloadChars(trace);
+      chars += (row['skipped_bytes'] as number) + chunkWork(row, trace, request);
       if (chars >= limits.pageChunkBytesMax) break;
     }
     if (traces.length === 0) throw tracesMissing(`up to ${fromSeq}`);
@@ -73,6 +74,8 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
       // Traces never change, so the later chunks need no transaction, and a slow reader holds nothing open.
       async function* rest() {
         for (let seq = nextSeq; seq >= toSeq;) {
+          // Other requests take their turn between two chunks.
+          await nextTurn();
           const chunk = readChunk(team, seq, toSeq, request);
           seq = chunk.nextSeq;
           yield chunk.traces;
@@ -100,10 +103,10 @@ const emptyPage = { traces: [], nextSeq: -1 };
 function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSync {
   const prepared = new Map<string, StatementSync>();
   return ({ omit, previewChars = null }) => {
-    const payloads = payloadNames
-      .filter((name) => !omit.has(name))
-      .map((name) => (previewChars === null ? name : cutPayload(name)));
-    const columns = [`${seqOfRowId} as seq`, shortColumns, ...payloads].join(', ');
+    const payloads = payloadNames.filter((name) => !omit.has(name));
+    const read = previewChars === null ? payloads : cutPayloads(payloads);
+    const skipped = skippedBytes(payloadNames.filter((name) => omit.has(name)));
+    const columns = [`${seqOfRowId} as seq`, shortColumns, ...read, skipped].join(', ');
     let statement = prepared.get(columns);
     if (!statement) {
       statement = db.prepare(`
@@ -114,8 +117,26 @@ function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSy
   };
 }
 
-/** Not `substr` alone: of empty bytes it makes null. */
-function cutPayload(name: string): string {
+/** The beginning of each payload, and how many bytes they have in all. Not `substr` alone: of empty bytes it makes null. */
+function cutPayloads(payloads: readonly PayloadName[]): string[] {
   const cut = limits.previewStoredBytes;
-  return `iif(length(${name}) > ${cut}, substr(${name}, 1, ${cut}), ${name}) as ${name}`;
+  return [
+    ...payloads.map(
+      (name) => `iif(length(${name}) > ${cut}, substr(${name}, 1, ${cut}), ${name}) as ${name}`,
+    ),
+    `${lengthOf(payloads)} as stored_bytes`,
+  ];
+}
+
+/**
+ * Columns that came later are stored behind the payloads, so that SQLite walks over all of a payload to read one of them, even if
+ * the payload was left out. What is walked over counts as if it was read.
+ */
+function skippedBytes(omitted: readonly PayloadName[]): string {
+  const later = ['null', 'null', ...[...extraNames].map(columnOf)].join(', ');
+  return `iif(coalesce(${later}) is null, 0, ${lengthOf(omitted)}) as skipped_bytes`;
+}
+
+function lengthOf(payloads: readonly PayloadName[]): string {
+  return payloads.map((name) => `coalesce(length(${name}), 0)`).join(' + ') || '0';
 }

@@ -1,0 +1,11 @@
+/** Calls without a cost are usually a missing price list in the app, so say how costs get here. */
+export function NoCostHint() {
+  return (
+    <p class="no-cost-hint">
+      <strong>No call has a cost yet.</strong> TraceTally adds up the costs that your app records.
+      Send <code>cost_usd</code> with each trace, or let the TypeScript client compute it from the
+      tokens: <code>npm install @pydantic/genai-prices</code> in your app (see “Cost” in{' '}
+      <code>docs/client.md</code>).
+    </p>
+  );
+}

@@ -1,0 +1,142 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import type { Locator, Page } from 'playwright-core';
+import type { TraceInput } from '../../client/src/api-types.ts';
+import { exactText } from './support/numbers.ts';
+import { record, recordOne } from './support/seed.ts';
+import { openStage } from './support/stage.ts';
+import { eventually } from './support/wait.ts';
+
+const { inBrowser } = openStage();
+
+/** The cost cell of the row with this name; the column is counted without the row header. */
+function costCell(page: Page, title: RegExp, name: string, column: number): Locator {
+  const row = page.getByRole('table', { name: title }).getByRole('row', { name });
+  return row.getByRole('cell').nth(column);
+}
+
+function totalCost(page: Page): Locator {
+  return page
+    .getByRole('region', { name: 'All time' })
+    .locator('dl', { has: page.getByText('Cost', { exact: true }) })
+    .locator('dd');
+}
+
+async function showsNoCost(place: Locator): Promise<void> {
+  await place.getByText('no cost').first().waitFor();
+  assert.match(await exactText(place), /^(This call|These calls) carried no cost_usd/);
+  assert.doesNotMatch(await place.innerText(), /\$/);
+}
+
+test(
+  'a total, a model, a feature and a day whose calls have no cost show "no cost" and why, never $0.00',
+  inBrowser(async ({ page, service, key, open }) => {
+    await record(service, key, [
+      { model: 'free', feature_name: 'chat' },
+      { model: 'free', feature_name: 'chat' },
+    ]);
+    await open();
+    await showsNoCost(totalCost(page).first());
+    await showsNoCost(totalCost(page).last().locator('b').first());
+    await showsNoCost(costCell(page, /^Models/, 'free', 0));
+    await showsNoCost(costCell(page, /^Features/, 'chat', 0));
+    await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
+    const today = page.getByRole('table', { name: /of each day/ }).getByRole('row');
+    await showsNoCost(today.nth(1).getByRole('cell').nth(2));
+    // A day without calls has cost nothing.
+    assert.equal(await today.nth(2).getByRole('cell').nth(2).innerText(), '$0.00');
+  }),
+);
+
+test(
+  'a call without a cost shows "no cost", and a call that cost nothing shows $0.00, in the list and in the trace',
+  inBrowser(async ({ page, service, key, open, go }) => {
+    const without = await recordOne(service, key, { model: 'without' });
+    const free = await recordOne(service, key, { model: 'free', cost_usd: 0 });
+    await open('#/traces');
+    await showsNoCost(costCell(page, /^Traces/, 'without', 8));
+    assert.equal(await costCell(page, /^Traces/, 'free', 8).innerText(), '$0.00');
+    const fact = page
+      .getByRole('main')
+      .locator('dl > div', { has: page.getByText('Cost', { exact: true }) })
+      .locator('dd');
+    await go(`#/traces/${without.id}`);
+    await showsNoCost(fact);
+    await go(`#/traces/${free.id}`);
+    await page.getByText(free.id).waitFor();
+    await eventually(async () => assert.equal(await fact.innerText(), '$0.00'));
+  }),
+);
+
+test(
+  'while no call has a cost, the overview says how costs are recorded',
+  inBrowser(async ({ page, service, key, open }) => {
+    await recordOne(service, key);
+    await open();
+    const hint = page.getByText('No call has a cost yet');
+    await hint.waitFor();
+    const words = await page.getByRole('main').innerText();
+    for (const part of ['cost_usd', '@pydantic/genai-prices', 'docs/client.md'])
+      assert.ok(words.includes(part), part);
+    await recordOne(service, key, { cost_usd: 0.25 });
+    await hint.waitFor({ state: 'detached' });
+  }),
+);
+
+const amounts = [1_234.5, 0.004_2, 0.000_002, 20, null, 0.15];
+
+function withAmounts(): TraceInput[] {
+  return amounts.map((amount, index) => ({
+    model: `model-${index}`,
+    feature_name: index === 2 ? null : `feature-${index}`,
+    cost_usd: amount,
+  }));
+}
+
+/** For each cost that is shown in the table: the text, where its decimal point is, and where it ends. */
+function pointsIn(table: Locator): Promise<{ text: string; point: number; end: number }[]> {
+  return table.locator('tbody td').evaluateAll((cells) =>
+    cells.flatMap((cell) => {
+      const node = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT).nextNode();
+      const text = node?.textContent ?? '';
+      const at = text.indexOf('.');
+      if (node === null || !text.includes('$') || at === -1) return [];
+      const range = document.createRange();
+      range.setStart(node, at);
+      range.setEnd(node, at + 1);
+      const point = range.getBoundingClientRect().left;
+      range.setEnd(node, text.length);
+      return [{ text, point, end: range.getBoundingClientRect().right }];
+    }),
+  );
+}
+
+async function pointsLineUp(table: Locator, atLeast: number): Promise<void> {
+  await table.waitFor();
+  const costs = await pointsIn(table);
+  assert.ok(costs.length >= atLeast, `${costs.length} costs`);
+  const [first] = costs;
+  for (const { text, point, end } of costs) {
+    assert.ok(Math.abs(point - (first?.point ?? 0)) < 0.5, `the point of ${text} is at ${point}`);
+    assert.ok(Math.abs(end - (first?.end ?? 0)) < 0.5, `${text} ends at ${end}`);
+  }
+}
+
+for (const width of [1280, 360]) {
+  test(
+    `at ${width} px the costs of every table line up on the decimal point, right-aligned`,
+    inBrowser(
+      async ({ page, service, key, open, go }) => {
+        await record(service, key, withAmounts());
+        await open();
+        await pointsLineUp(page.getByRole('table', { name: /^Models/ }), 5);
+        await pointsLineUp(page.getByRole('table', { name: /^Features/ }), 5);
+        await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
+        await pointsLineUp(page.getByRole('table', { name: /of each day/ }), 7);
+        await go('#/traces');
+        await pointsLineUp(page.getByRole('table', { name: /^Traces/ }), 5);
+      },
+      { viewport: { width, height: 800 } },
+    ),
+  );
+}
