@@ -7,14 +7,14 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { messageOf } from '../src/errors.ts';
-import { seededRandom } from '../test/security/helpers.ts';
+import { chooseSeed, seededRandom } from '../test/support/seeded-random.ts';
 import { runCli } from '../test/support/cli.ts';
 import type { AttackTally } from './attack-soak/attack-socket.ts';
 import { openMemoryLimit } from './attack-soak/cgroup.ts';
 import type { MemoryLimit } from './attack-soak/cgroup.ts';
 import type { HonestTally } from './attack-soak/honest-client.ts';
-import { checkLedger } from './attack-soak/ledger-check.ts';
-import { readLedger } from './attack-soak/ledger.ts';
+import { checkStore } from './attack-soak/store-check.ts';
+import { readRequestLog } from '../test/support/request-log.ts';
 import { startProgram } from './attack-soak/program.ts';
 import { failuresOf, finalReport, progressLine } from './attack-soak/report.ts';
 import type { SoakResult } from './attack-soak/report.ts';
@@ -41,12 +41,12 @@ const { values } = parseArgs({
   options: {
     minutes: { type: 'string', default: '60' },
     store: { type: 'string', default: 'sqlite' },
-    seed: { type: 'string', default: String(Math.floor(Math.random() * 2 ** 20)) },
+    seed: { type: 'string', default: String(chooseSeed()) },
     help: { type: 'boolean', default: false },
   },
 });
 const { store: storeKind } = values;
-const isUsable = /^[1-9][0-9]{0,3}$/.test(values.minutes) && /^[0-9]{1,7}$/.test(values.seed);
+const isUsable = /^[1-9][0-9]{0,3}$/.test(values.minutes) && /^[0-9]{1,10}$/.test(values.seed);
 if (values.help || !isUsable || (storeKind !== 'sqlite' && storeKind !== 'postgres')) {
   print('Usage: npm run test:attack -- [--minutes 60] [--store sqlite|postgres] [--seed N]');
   process.exit(values.help ? 0 : 2);
@@ -85,7 +85,7 @@ async function soak(
     ...cast,
     url: service.url,
     seed,
-    ledgerPath: join(store.folder, 'ledger.txt'),
+    requestLogPath: join(store.folder, 'requests.log'),
     endsAtMs: Date.now() + minutes * 60_000,
   };
   const mistakes: string[] = [];
@@ -103,8 +103,8 @@ async function soak(
   };
   await service.stop(serviceEndMsMax);
   print('reading every acknowledged trace back after a restart');
-  const ledger = await checkAfterRestart(store.name, scene).catch((error: unknown) => {
-    mistakes.push(`the check of the ledger failed: ${messageOf(error)}`);
+  const contents = await checkAfterRestart(store.name, scene).catch((error: unknown) => {
+    mistakes.push(`the check of the store failed: ${messageOf(error)}`);
     return null;
   });
   const verify = await runCli(['verify', '--database', store.name]);
@@ -119,7 +119,7 @@ async function soak(
     ...memory,
     ...load,
     watch: watch.seen,
-    ledger,
+    contents,
     verify: { code: verify.code, text: `${verify.stdout}${verify.stderr}`.trim().slice(-500) },
     mistakes,
   };
@@ -155,7 +155,7 @@ async function runLoad(
   return { ranS, honest: honest.report(), attacks: attacks.report(), logStalls: await stalls };
 }
 
-/** Leaves the log pipe unread for a while, again and again; tells how often. */
+/** Repeatedly leaves the log pipe unread for a while; returns how often. */
 async function stallLog(service: SoakService, over: AbortSignal): Promise<number> {
   const random = seededRandom(seed);
   const pause = (ms: number): Promise<void> =>
@@ -175,7 +175,7 @@ async function stallLog(service: SoakService, over: AbortSignal): Promise<number
 async function checkAfterRestart(database: string, scene: Scene) {
   const service = await startSoakService(database, []);
   try {
-    return await checkLedger(service.url, scene.honestTeams, readLedger(scene.ledgerPath));
+    return await checkStore(service.url, scene.honestTeams, readRequestLog(scene.requestLogPath));
   } finally {
     await service.stop(serviceEndMsMax);
   }

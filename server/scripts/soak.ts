@@ -6,6 +6,7 @@ import { spawnSync } from 'node:child_process';
 import { globSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
+import { chooseSeed } from '../test/support/seeded-random.ts';
 
 const { values } = parseArgs({
   options: {
@@ -18,7 +19,7 @@ if (values.help || !/^[1-9][0-9]{0,4}$/.test(values.rounds)) {
   process.stdout.write('Usage: npm run test:soak -- [--rounds 200] [--seed N]\n');
   process.exit(values.help ? 0 : 2);
 }
-const seed = values.seed ?? String(Math.floor(Math.random() * 2 ** 31));
+const seed = values.seed ?? String(chooseSeed());
 process.stdout.write(`rounds ${values.rounds}, seed ${seed}\n`);
 const server = fileURLToPath(new URL('../', import.meta.url));
 const files = globSync('test/{alone,guarantees}/*.test.ts', { cwd: server });
@@ -26,7 +27,7 @@ const { status } = spawnSync(
   'env',
   [
     `CRASH_ROUNDS=${values.rounds}`,
-    `CRASH_SEED=${seed}`,
+    `TEST_SEED=${seed}`,
     process.execPath,
     '--test',
     '--test-concurrency=1',

@@ -27,7 +27,7 @@ export interface AttackTally {
   mistakes: Record<string, number>;
 }
 
-/** Attackers come from an address of their own, so that limits by address do not punish honest clients. */
+/** Attackers have their own address, so that limits by address do not punish honest clients. */
 export const attackerAddress = '127.0.2.1';
 
 /** A connection that reads nothing until it is told to. */

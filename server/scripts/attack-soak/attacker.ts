@@ -1,7 +1,7 @@
 /** The program of the attacker: `node attacker.ts SCENE_FILE`. All attacks go on at once, each in waves with random pauses. */
 import { setTimeout as sleep } from 'node:timers/promises';
 import { messageOf } from '../../src/errors.ts';
-import { seededRandom } from '../../test/security/helpers.ts';
+import { seededRandom } from '../../test/support/seeded-random.ts';
 import type { AttackContext, AttackTally } from './attack-socket.ts';
 import { attackNames } from './attack-names.ts';
 import type { AttackName } from './attack-names.ts';

@@ -3,7 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
 import { attackerAddress, noteAnswer } from './attack-socket.ts';
 import type { AttackContext } from './attack-socket.ts';
-import { callService } from './http-call.ts';
+import { callService } from '../../test/support/http-call.ts';
 
 const mib = 1024 * 1024;
 const answerMsMax = 20_000;

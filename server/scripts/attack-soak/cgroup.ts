@@ -100,7 +100,7 @@ function cgroupLimit(version: Version, bytes: number): MemoryLimit {
   };
 }
 
-/** The memory of a process as the kernel tells it; null after its end. */
+/** The memory of a process as the kernel reports it; null after its end. */
 export function residentBytes(pid: number): { now: number; peak: number } | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { pick } from '../../test/security/helpers.ts';
-import { callService } from './http-call.ts';
-import type { Call, Reply } from './http-call.ts';
-import type { Ledger } from './ledger.ts';
+import { pick } from '../../test/support/seeded-random.ts';
+import { callService } from '../../test/support/http-call.ts';
+import type { Call, Reply } from '../../test/support/http-call.ts';
+import type { RequestLog } from '../../test/support/request-log.ts';
 
 /** What all honest clients saw so far. */
 export interface HonestTally {
@@ -35,7 +35,7 @@ export interface HonestTeam {
 export interface HonestContext {
   url: string;
   random: () => number;
-  ledger: Ledger;
+  log: RequestLog;
   tally: HonestTally;
   isStopping(): boolean;
 }
@@ -117,7 +117,7 @@ export async function runHonestClient(
     });
     if (outcome.kind === 'failed') return;
     const ids = acknowledgedIds(outcome.text, isBatch);
-    context.ledger.note(ids.map((id, i) => ({ team: team.index, id, name: `${name}/${i}` })));
+    context.log.acknowledged(team.index, name, ids);
     tally.acknowledged += ids.length;
     team.acknowledged += ids.length;
     await readBack(ids.at(-1) ?? '');

@@ -5,13 +5,13 @@ import type { Scene } from './scene.ts';
 
 /** A program of the soak, as the process that started it sees it. */
 export interface Program<Report> {
-  /** What it told last; null before its first report. */
+  /** Its last report; null before the first. */
   report(): Report | null;
   /** Asks it to stop and waits for its end; ends it by force if that takes too long. */
   stop(withinMs: number): Promise<void>;
 }
 
-/** Starts one of the programs beside this file in a process of its own. */
+/** Starts one of the programs in this folder in a separate process. */
 export function startProgram<Report>(file: string, scenePath: string): Program<Report> {
   const path = fileURLToPath(new URL(file, import.meta.url));
   // The program stops when its standard input closes, so it cannot outlive this process.

@@ -1,4 +1,5 @@
-import { pick, writeRequest } from '../../test/security/helpers.ts';
+import { pick } from '../../test/support/seeded-random.ts';
+import { writeRequest } from '../../test/security/helpers.ts';
 import { holdOpen, openSocket, readAnswers, readSlowly } from './attack-socket.ts';
 import type { AttackContext } from './attack-socket.ts';
 

@@ -1,7 +1,7 @@
 import type { AttackTally } from './attack-socket.ts';
 import { attackNames, unansweredAttacks } from './attack-names.ts';
 import type { HonestTally } from './honest-client.ts';
-import type { LedgerCheck } from './ledger-check.ts';
+import type { StoreCheck } from './store-check.ts';
 import type { ProbeTally, Watch } from './watch.ts';
 
 /** Everything that a run found out. */
@@ -22,7 +22,7 @@ export interface SoakResult {
   watch: Watch;
   honest: HonestTally | null;
   attacks: AttackTally | null;
-  ledger: LedgerCheck | null;
+  contents: StoreCheck | null;
   /** What `tracetally verify` printed and its exit code. */
   verify: { code: number | null; text: string } | null;
   /** Failures of the soak itself. */
@@ -33,17 +33,19 @@ const errorRateMax = 0.001;
 
 /** Why a run did not pass; empty if it did. A run that did not really take place does not pass either. */
 export function failuresOf(result: SoakResult): string[] {
-  const { honest, attacks, ledger, verify, watch } = result;
+  const { honest, attacks, contents, verify, watch } = result;
   const failures = [...result.mistakes];
   if (result.unexpectedEnd !== null) failures.push(`the service ended: ${result.unexpectedEnd}`);
   if (result.isMemoryWatched && watch.peakResidentBytes > result.memoryLimitBytes) {
     failures.push('the service used more memory than the limit');
   }
-  if (ledger === null) failures.push('the ledger was not checked');
+  if (contents === null) failures.push('the store was not checked');
   else {
-    if (ledger.lost.length > 0) failures.push(`${ledger.lost.length} acknowledged traces are lost`);
-    if (ledger.twice.length > 0) failures.push(`${ledger.twice.length} traces are stored twice`);
-    if (ledger.miscounted > 0) failures.push(`${ledger.miscounted} teams are counted wrongly`);
+    if (contents.lost.length > 0)
+      failures.push(`${contents.lost.length} acknowledged traces are lost`);
+    if (contents.twice.length > 0)
+      failures.push(`${contents.twice.length} traces are stored twice`);
+    if (contents.miscounted > 0) failures.push(`${contents.miscounted} teams are counted wrongly`);
   }
   if (honest === null || honest.operations === 0 || honest.acknowledged === 0) {
     failures.push('the honest clients stored nothing');
@@ -105,7 +107,7 @@ export function progressLine(
 
 /** The whole result as a table, and whether it passed. */
 export function finalReport(result: SoakResult): string {
-  const { honest, attacks, ledger, verify, watch } = result;
+  const { honest, attacks, contents, verify, watch } = result;
   const operations = honest?.operations ?? 0;
   const requests = honest?.requests ?? 0;
   const rows: [string, string][] = [
@@ -114,9 +116,9 @@ export function finalReport(result: SoakResult): string {
       `${Math.round(result.ranS)} s of ${result.minutes} min on ${result.store}, seed ${result.seed}`,
     ],
     ['memory limit', result.memoryLimit],
-    ['acknowledged', grouped(ledger?.acknowledged ?? honest?.acknowledged ?? 0)],
-    ['lost', ledger === null ? 'unknown' : grouped(ledger.lost.length)],
-    ['stored twice', ledger === null ? 'unknown' : grouped(ledger.twice.length)],
+    ['acknowledged', grouped(contents?.acknowledged ?? honest?.acknowledged ?? 0)],
+    ['lost', contents === null ? 'unknown' : grouped(contents.lost.length)],
+    ['stored twice', contents === null ? 'unknown' : grouped(contents.twice.length)],
     ['reads that missed acknowledged traces', grouped(honest?.stale ?? 0)],
     ['honest requests', grouped(requests)],
     [

@@ -11,7 +11,7 @@ import { withTool } from '../../test/guarantees/crash-lab.ts';
 export interface Scene {
   url: string;
   seed: number;
-  ledgerPath: string;
+  requestLogPath: string;
   /** When the programs stop by themselves, even if they are not told to. */
   endsAtMs: number;
   honestTeams: readonly { key: string }[];

@@ -1,6 +1,6 @@
 import { spawnCli } from '../../test/support/cli.ts';
 
-/** `tracetally serve` in a process of its own, whose log is kept only in part. */
+/** `tracetally serve` in a separate process, whose log is kept only in part. */
 export interface SoakService {
   url: string;
   pid: number;

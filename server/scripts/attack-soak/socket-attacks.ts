@@ -1,12 +1,13 @@
 import { generateKey } from '../../src/core/api-key.ts';
 import { limits } from '../../src/limits.ts';
-import { pick, writeRequest } from '../../test/security/helpers.ts';
+import { pick } from '../../test/support/seeded-random.ts';
+import { writeRequest } from '../../test/security/helpers.ts';
 import { attackerAddress, holdOpen, openSocket, readAnswers } from './attack-socket.ts';
 import type { AttackContext } from './attack-socket.ts';
 
 const holdMs = 12_000;
 
-/** Requests without end on connections that read no answer. */
+/** Endless requests on connections that read no answer. */
 export async function pipelinedUnread(context: AttackContext): Promise<void> {
   const requests = writeRequest({ path: '/openapi.json' }).repeat(1_500);
   const sockets = Array.from({ length: 50 }, () => openSocket(context));

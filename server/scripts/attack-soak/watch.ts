@@ -1,8 +1,8 @@
 import { Agent } from 'node:http';
 import { residentBytes } from './cgroup.ts';
-import { callService } from './http-call.ts';
+import { callService } from '../../test/support/http-call.ts';
 
-/** What is seen of the service from outside while the soak goes on. */
+/** What can be observed of the service from outside during the soak. */
 export interface Watch {
   /** Probes of /healthz that open a connection each, as most load balancers do. */
   fresh: ProbeTally;

@@ -22,7 +22,7 @@ test('a write on a busy file is refused after one wait for the lock, not two', a
   }
 });
 
-test('a use of a key that found the file busy is noted with the next transaction', async () => {
+test('the use of a key that found the file busy is stored with the next transaction', async () => {
   const service = await startTestService();
   const [reader, writer] = [await service.keyFor(), await service.keyFor()];
   const other = new DatabaseSync(service.databasePath);

@@ -16,15 +16,15 @@ const spaces = (megabytes: number): Buffer => gzipSync(Buffer.alloc(megabytes * 
 
 const bombs: Readonly<Record<string, () => Buffer>> = {
   '100 MB in one member': () => spaces(100),
-  // It is within the limit, and its trailer tells of one byte: the budget must see what really comes out.
-  '19 MB that tell of one byte': () => Buffer.concat([spaces(19), gzipSync('x')]),
+  // It is within the limit, and its trailer announces one byte: the budget must count what is really unpacked.
+  '19 MB that announce one byte': () => Buffer.concat([spaces(19), gzipSync('x')]),
 };
 
 for (const [what, make] of Object.entries(bombs)) {
-  test(`${clients} clients with gzip bombs at once do not fill the memory: ${what}`, async (t) => {
+  test(`${clients} concurrent clients with gzip bombs do not exhaust the memory: ${what}`, async (t) => {
     const bomb = make();
     assert.ok(bomb.length < mib / 4, `${bomb.length} bytes`);
-    const { server, key, strike } = await setStage();
+    const { server, key, tearDown } = await setStage();
     const agent = new Agent({ keepAlive: true });
     const post = (body: Buffer, path: string): Promise<number> =>
       postPacked(`${server.url}${path}`, key, body, agent);
@@ -46,7 +46,7 @@ for (const [what, make] of Object.entries(bombs)) {
       assert.equal(await post(gzipSync('{"model":"m"}'), '/traces'), 201);
     } finally {
       agent.destroy();
-      await strike();
+      await tearDown();
     }
   });
 }

@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { bearer, send } from '../http/helpers.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
-import { assertBooks, assertServes, totalOf, within } from '../security/helpers.ts';
+import { assertVerified, assertServes, totalOf, within } from '../security/helpers.ts';
 
 const answerMsMax = 5_000;
 let service: TestService;
@@ -70,7 +70,7 @@ const heavy: Readonly<Record<string, [status: number, text: () => string]>> = {
   '4 MB of spaces': [201, () => `{"model":"m"${' '.repeat(4 * 1024 * 1024)}}`],
 };
 
-describe('a body that costs much gets a clear answer soon, and the service goes on', () => {
+describe('an expensive body gets a clear answer soon, and the service keeps running', () => {
   for (const [what, [status, text]] of Object.entries(heavy)) {
     test(`${what}: ${status}`, async () => {
       const before = await totalOf(service, team);
@@ -141,7 +141,7 @@ const heavyBatches: Readonly<Record<string, [status: number, stored: number, tex
     ],
   };
 
-describe('a batch that costs much gets a clear answer soon, and the service goes on', () => {
+describe('an expensive batch gets a clear answer soon, and the service keeps running', () => {
   for (const [what, [status, stored, text]] of Object.entries(heavyBatches)) {
     test(`${what}: ${status}`, async () => {
       const before = await totalOf(service, team);
@@ -198,6 +198,6 @@ test('a query of thousands of keys, or of one key again and again, is answered s
   await assertServes(service, team);
 });
 
-test('after all of this the books are right', async () => {
-  await assertBooks(service, [[team, await totalOf(service, team)]]);
+test('after all of this verify finds no difference', async () => {
+  await assertVerified(service, [[team, await totalOf(service, team)]]);
 });

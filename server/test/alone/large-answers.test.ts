@@ -140,7 +140,7 @@ async function peakResidentBytes(pid: number | undefined): Promise<number> {
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) * 1024;
 }
 
-test('a streamed page is the same text as its traces, also where slices end inside a character', async () => {
+test('a streamed page is the same text as its traces, even if slices end inside a character', async () => {
   const service = await startTestService();
   try {
     const { key } = await service.keyFor();

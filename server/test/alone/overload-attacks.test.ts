@@ -26,7 +26,7 @@ for (const kind of ['sqlite', 'postgres'] as const) {
       largeId = ((await stored.json()) as { id: string }).id;
       await stage.fill(manyNames());
     });
-    after(() => stage.strike());
+    after(() => stage.tearDown());
 
     const get = (path: string): string =>
       `GET ${path} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stage.attacker.key}\r\n\r\n`;

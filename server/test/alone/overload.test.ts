@@ -7,11 +7,17 @@ import { test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { limits } from '../../src/limits.ts';
 import type { ServerProcess } from '../support/cli.ts';
-import { balance, readLedger, setStage, startLoad } from '../guarantees/crash-lab.ts';
+import { eventually } from '../support/eventually.ts';
+import {
+  compareWithStore,
+  readAcknowledged,
+  setStage,
+  startLoad,
+} from '../guarantees/crash-lab.ts';
 import type { Stage } from '../guarantees/crash-lab.ts';
 
 test('while the writer is stalled memory stays bounded and callers get 503 with Retry-After; then it recovers', async (t) => {
-  const { server, key, databasePath, strike } = await setStage();
+  const { server, key, databasePath, tearDown } = await setStage();
   const beside = new DatabaseSync(databasePath, { timeout: 5000 });
   const agent = new Agent({ keepAlive: true, maxSockets: 1000 });
   const large = JSON.stringify({ model: 'm', input: 'x'.repeat(256 * 1024) });
@@ -22,6 +28,7 @@ test('while the writer is stalled memory stays bounded and callers get 503 with 
     // Another process holds the file, so that the writer must wait.
     beside.exec('begin immediate');
     const answers = Array.from({ length: 600 }, post);
+    // The stall itself: as long as it lasts, callers go on sending.
     await sleep(2000);
     const memoryStalled = residentBytes(server);
     const whileStalled = await fetch(`${server.url}/traces?limit=1&omit=input`, {
@@ -31,7 +38,12 @@ test('while the writer is stalled memory stays bounded and callers get 503 with 
     beside.exec('commit');
     const replies = await Promise.all(answers);
     const freedMs = performance.now();
-    while ((await post()).status !== 201) await sleep(20);
+    await eventually(
+      'a write after the stall',
+      10_000,
+      async () => (await post()).status === 201,
+      20,
+    );
     const recoveredMs = performance.now() - freedMs;
 
     const stored = replies.filter(({ status }) => status === 201).length;
@@ -56,12 +68,12 @@ test('while the writer is stalled memory stays bounded and callers get 503 with 
   } finally {
     beside.close();
     agent.destroy();
-    await strike();
+    await tearDown();
   }
 });
 
-test('a hundred slow uploads of the largest size take no room from a write that arrives beside them', async () => {
-  const { server, key, hostname, port, strike } = await setStage();
+test('a hundred slow uploads of the largest size do not block another write', async () => {
+  const { server, key, hostname, port, tearDown } = await setStage();
   const agent = new Agent();
   let answered = 0;
   try {
@@ -83,12 +95,12 @@ test('a hundred slow uploads of the largest size take no room from a write that 
     for (const socket of sockets) socket.destroy();
   } finally {
     agent.destroy();
-    await strike();
+    await tearDown();
   }
 });
 
-test('far more clients than it can serve do not bring its goodput down', async (t) => {
-  const { server, databasePath, folder, teams, strike } = await setStage(4);
+test('throughput does not collapse under far more clients than the service can handle', async (t) => {
+  const { server, databasePath, folder, teams, tearDown } = await setStage(4);
   try {
     // Warm, then in turns, so that a noisy machine is as noisy for both.
     await goodput(server, folder, 32, 0, teams);
@@ -102,13 +114,13 @@ test('far more clients than it can serve do not bring its goodput down', async (
     t.diagnostic(
       `${Math.round(median(few))} a second with 32 clients, ${Math.round(median(many))} with 1,000: ratio ${ratio.toFixed(2)}`,
     );
-    // The goal is 0.9, and it is printed. What fails here is a collapse, since a busy machine is no fault of the service.
+    // The goal is 0.9, and it is printed. The test fails only on a collapse, since the machine may be busy.
     assert.ok(ratio > 0.5, `goodput fell to ${ratio.toFixed(2)} of its peak`);
   } finally {
     await server.end('SIGTERM');
-    const result = await balance(databasePath, folder, teams);
+    const result = await compareWithStore(databasePath, folder, teams);
     assert.deepEqual([result.lost, result.twice], [[], []]);
-    await strike();
+    await tearDown();
   }
 });
 
@@ -122,10 +134,11 @@ async function goodput(
 ): Promise<number> {
   const load = startLoad(server.url, folder, clients, round, teams);
   await load.begun();
+  // Time to warm up, then time to count.
   await sleep(500);
-  const [startMs, before] = [performance.now(), readLedger(folder).length];
+  const [startMs, before] = [performance.now(), readAcknowledged(folder).length];
   await sleep(1500);
-  const [endMs, after] = [performance.now(), readLedger(folder).length];
+  const [endMs, after] = [performance.now(), readAcknowledged(folder).length];
   await load.end();
   return ((after - before) * 1000) / (endMs - startMs);
 }

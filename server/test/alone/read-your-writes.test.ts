@@ -12,7 +12,7 @@ before(async () => {
 });
 after(() => service.stop());
 
-test('a trace is in the very next list, reply and all four analytics, for 64 clients at once', async () => {
+test('for 64 concurrent clients a trace is in the next list, reply and all four analytics', async () => {
   const checks = await Promise.all(Array.from({ length: clients }, (_, i) => oneClient(i)));
   assert.equal(
     checks.reduce((sum, n) => sum + n, 0),
@@ -20,7 +20,7 @@ test('a trace is in the very next list, reply and all four analytics, for 64 cli
   );
 });
 
-/** Each client has a team of its own and looks for its trace after every single write. */
+/** Each client has its own team and looks for its trace after every single write. */
 async function oneClient(number: number): Promise<number> {
   const { key } = await service.keyFor();
   const get = async (path: string) => (await service.call(key, 'GET', path)).json;

@@ -5,7 +5,7 @@ import { limits } from '../../src/limits.ts';
 import { startTestService } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
 import {
-  assertBooks,
+  assertVerified,
   assertServes,
   exchange,
   exchangeAnswers,
@@ -131,7 +131,7 @@ const ambiguous: Rows = {
     `${head('POST /traces HTTP/1.0', chunked, 'connection: keep-alive')}${chunks}`,
 };
 
-describe('what two servers could read differently is refused, and its connection is closed', () => {
+describe('a request that two servers could parse differently is refused, and its connection is closed', () => {
   for (const [what, bytes] of Object.entries(ambiguous)) {
     test(what, () => assertRefused(bytes(), 400));
   }
@@ -147,7 +147,7 @@ const unread: Readonly<Record<string, [status: number, () => string]>> = {
   'a body that is no JSON': [400, () => post],
 };
 
-describe('a request inside a body is never carried out', () => {
+describe('a request inside a body is never executed', () => {
   for (const [what, [status, startLine]] of Object.entries(unread)) {
     for (const form of ['with a length', 'in chunks'] as const) {
       test(`${what}, ${form}`, async () => {
@@ -184,7 +184,7 @@ describe('a request inside a body is never carried out', () => {
       assert.ok(answers.length >= 1);
     }
   });
-  test('trailers behind the chunks change nothing', async () => {
+  test('trailers after the chunks have no effect', async () => {
     const other = await service.keyFor();
     const trailers = `authorization: Bearer ${other.key}\r\ncontent-length: 9\r\nx: y\r\n\r\n`;
     const bytes = `${head(post, chunked, close)}d\r\n${small}\r\n0\r\n${trailers}`;
@@ -207,10 +207,10 @@ describe('a flood of headers is cut off', () => {
   for (const [what, bytes] of Object.entries(floods)) {
     test(what, () => assertRefused(bytes(), 431));
   }
-  test('extensions of chunks without an end', () =>
+  test('endless chunk extensions', () =>
     assertRefused(`${head(post, chunked)}d;${'x'.repeat(2 ** 20)}\r\n${small}\r\n`, 413));
 
-  test('and a hundred headers are no flood', async () => {
+  test('a hundred headers are accepted', async () => {
     const many = Array.from({ length: 100 }, (_, i) => `x-header-${i}: some value ${i}`);
     const [answer] = await exchangeAnswers(service.url, head(get, ...many, close));
     assert.equal(answer?.status, 200);
@@ -310,12 +310,12 @@ describe('odd targets and versions', () => {
   });
 });
 
-test('the check of hidden requests sees one that is carried out', async () => {
+test('the check for hidden requests notices one that is executed', async () => {
   const bytes = `${smuggled()}${writeRequest({ path: '/healthz', isLast: true })}`;
   await assert.rejects(assertCounted(() => exchangeAnswers(service.url, bytes)));
 });
 
-test('after all of this the service serves, and the books are right', async () => {
+test('after all of this the service serves, and verify finds no difference', async () => {
   await assertServes(service, team);
-  await assertBooks(service, [[team, await totalOf(service, team)]]);
+  await assertVerified(service, [[team, await totalOf(service, team)]]);
 });

@@ -19,7 +19,7 @@ import { draftTrace } from '../../src/core/trace.ts';
 import { readMigrations } from '../../src/store/sqlite/migrate.ts';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { readLedger, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
+import { readAcknowledged, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
 import { hashOfFile, mountTmpfs } from '../process/helpers.ts';
 import { runCli, spawnCli } from '../support/cli.ts';
 import { skipUnlessCi } from '../support/skip.ts';
@@ -62,15 +62,15 @@ async function idsIn(path: string): Promise<string[][]> {
   });
 }
 
-test('backups beside a server under load each hold what was acknowledged before, and are a prefix', async (t) => {
+test('each backup of a server under load has every trace acknowledged before it, and is a prefix of the store', async (t) => {
   const stage = await setStage(3);
-  t.after(() => stage.strike());
+  t.after(() => stage.tearDown());
   const tool = toolOn(stage.databasePath);
   const load = startLoad(stage.server.url, stage.folder, 8, 0, stage.teams);
   await load.begun();
   const backups: string[][][] = [];
   for (let i = 0; i < 4; i++) {
-    const acknowledged = readLedger(stage.folder);
+    const acknowledged = readAcknowledged(stage.folder);
     const path = join(stage.folder, `backup-${i}.db`);
     const { bytes, traces, file } = await tool.json<BackupJson>('backup', path);
     assert.deepEqual([file, bytes], [path, statSync(path).size]);
@@ -83,7 +83,7 @@ test('backups beside a server under load each hold what was acknowledged before,
     backups.push(ids);
   }
   const answers = await load.end();
-  assert.deepEqual(Object.keys(answers), ['201'], 'nobody has noticed');
+  assert.deepEqual(Object.keys(answers), ['201'], 'the backup disturbed no client');
   const last = await idsIn(stage.databasePath);
   for (const ids of backups) {
     for (const [team, all] of last.entries()) {
@@ -97,7 +97,7 @@ test('backups beside a server under load each hold what was acknowledged before,
   assert.deepEqual(parts, []);
 });
 
-test('a backup in the place of the database is the store of that moment, as the help tells', async (t) => {
+test('a backup put in place of the database is the store at that moment, as --help says', async (t) => {
   const { stdout: help } = await runCli(['backup', '--help']);
   assert.match(
     help,
@@ -112,9 +112,9 @@ test('a backup in the place of the database is the store of that moment, as the 
   const told = await tool.run('backup', copy);
   assert.equal(told.code, 0, told.stderr);
   assert.match(told.stdout, /^Backed up 5 traces to \/.*\/copy\.db, \d+ bytes, in [\d.]+ s\.\n$/);
-  assert.equal(told.stderr, '', 'no bar where there is no terminal');
+  assert.equal(told.stderr, '', 'no progress bar without a terminal');
   await postTrace(server.url, key, { input: 'after' });
-  // Ended without ado, so that the files beside the database hold something.
+  // Killed, so that the files next to the database still have content.
   await server.end('SIGKILL');
   assert.ok(existsSync(`${tool.path}-wal`));
   renameSync(copy, tool.path);
@@ -148,7 +148,7 @@ test('a backup holds neither the session secret nor any sign-in code, and the da
     assert.deepEqual(await store.sessionSecret(), secret);
     for (const { hash } of codes) assert.ok(await store.findSignInCode(hash, nowUs));
   });
-  // A server on the copy makes a secret of its own, so that cookies of the one are worthless at the other.
+  // A server on the copy makes its own secret, so cookies of one are invalid at the other.
   await withTool(file, async (store) => {
     assert.notDeepEqual(await store.sessionSecret(), secret);
     assert.deepEqual(await store.checkStorage(), []);
@@ -156,7 +156,7 @@ test('a backup holds neither the session secret nor any sign-in code, and the da
 });
 
 for (const { version } of readMigrations()) {
-  test(`a database of schema ${version} can be backed up as it is`, async (t) => {
+  test(`a database of schema ${version} can be backed up`, async (t) => {
     const tool = toolInFolder(t);
     const fixture = new URL(`../guarantees/fixtures/schema-${version}.db`, import.meta.url);
     copyFileSync(fixture, tool.path);
@@ -179,7 +179,7 @@ async function largeStore(t: Cleaner, count: number): Promise<Tool> {
   return tool;
 }
 
-test('a backup is of the moment when it began, though somebody commits all the time', async (t) => {
+test('a backup shows the store when the backup began, even under constant commits', async (t) => {
   const tool = await largeStore(t, 24);
   const file = join(dirname(tool.path), 'copy.db');
   const writer = new DatabaseSync(tool.path, { timeout: 5000 });
@@ -211,7 +211,7 @@ test('a backup is of the moment when it began, though somebody commits all the t
   assert.ok(held > 0 && held <= (commitsBefore ?? 0), `${held} of ${commitsBefore}`);
 });
 
-test('a backup names the traces that are damaged, keeps them as they are, and ends with 1', async (t) => {
+test('a backup lists damaged traces, keeps them unchanged, and exits with 1', async (t) => {
   const tool = toolInFolder(t);
   await tool.json('demo', '--count', '200', '--team', 'team');
   const db = new DatabaseSync(tool.path);
@@ -238,7 +238,7 @@ test('a backup names the traces that are damaged, keeps them as they are, and en
   assert.equal(copied.stdout.match(/damaged output$/gm)?.length, 2);
 });
 
-test('a backup that is killed midway leaves no file of that name, and the next one succeeds', async (t) => {
+test('a killed backup leaves no file of that name, and the next one succeeds', async (t) => {
   const tool = await largeStore(t, 48);
   const folder = join(dirname(tool.path), 'backups');
   mkdirSync(folder);
@@ -259,7 +259,7 @@ test('a backup that is killed midway leaves no file of that name, and the next o
   assert.equal((await idsIn(file)).flat().length, 48);
 });
 
-test('a backup for which there is no room says so and leaves nothing', async (t) => {
+test('a backup on a full disk says so and leaves no file', async (t) => {
   const mount = await mountTmpfs(t, 'size=4m');
   if (mount.kind === 'impossible') return skipUnlessCi(t, mount.reason);
   const tool = await largeStore(t, 8);
@@ -271,8 +271,8 @@ test('a backup for which there is no room says so and leaves nothing', async (t)
   assert.equal((await tool.run('verify')).code, 0);
 });
 
-describe('a backup is refused with a sentence and leaves everything as it is', () => {
-  test('where there is a file already, or something else of that name', async (t) => {
+describe('a backup is refused with a clear message and changes nothing', () => {
+  test('if the target exists already', async (t) => {
     const tool = await largeStore(t, 1);
     const file = join(dirname(tool.path), 'copy.db');
     writeFileSync(file, 'precious');
@@ -289,7 +289,7 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     );
   });
 
-  test('where the folder is missing', async (t) => {
+  test('if the folder is missing', async (t) => {
     const tool = await largeStore(t, 1);
     const folder = join(dirname(tool.path), 'no', 'such');
     assertRefused(
@@ -300,7 +300,7 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     assert.ok(!existsSync(dirname(folder)));
   });
 
-  test('where there is no database, or one of something else', async (t) => {
+  test('if there is no database, or it is of another application', async (t) => {
     const tool = toolInFolder(t);
     const file = join(dirname(tool.path), 'copy.db');
     assertRefused(
@@ -313,12 +313,12 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     theirs.exec('create table theirs (x)');
     theirs.close();
     assertRefused(await tool.run('backup', file), 1, /not a TraceTally database/);
-    writeFileSync(tool.path, 'no database at all, just some words that somebody wrote');
+    writeFileSync(tool.path, 'no database at all, just some words');
     assertRefused(await tool.run('backup', file), 1, /not a database/);
     assert.ok(!existsSync(file) && !existsSync(`${file}.part`));
   });
 
-  test('where the database is damaged', async (t) => {
+  test('if the database is damaged', async (t) => {
     const tool = await largeStore(t, 1);
     const harmed = toolOn(join(dirname(tool.path), 'harmed.db'));
     copyFileSync(tool.path, harmed.path);
@@ -332,7 +332,7 @@ describe('a backup is refused with a sentence and leaves everything as it is', (
     assert.ok(!existsSync(file) && !existsSync(`${file}.part`));
   });
 
-  test('where the store is PostgreSQL', async () => {
+  test('if the store is PostgreSQL', async () => {
     const database = ['--database', 'postgres://u@127.0.0.1:1/x'];
     const result = await runCli(['backup', '/nowhere/x', ...database]);
     assertRefused(result, 1, /^Only SQLite databases can be backed up.*pg_dump/);

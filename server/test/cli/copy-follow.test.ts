@@ -3,19 +3,19 @@ import { join } from 'node:path';
 import { describe, test } from 'node:test';
 import { readDatabase } from '../../src/config.ts';
 import { draftTrace } from '../../src/core/trace.ts';
-import { makeTeams, readLedger, startLoad } from '../guarantees/crash-lab.ts';
+import { eventually } from '../support/eventually.ts';
+import { makeTeams, readAcknowledged, startLoad } from '../guarantees/crash-lab.ts';
 import type { LoadTeam } from '../guarantees/crash-lab.ts';
 import { spawnCli, spawnServer } from '../support/cli.ts';
 import type { CliResult } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { assertSameTraces, copyArgs, copyJson, withStoreAt } from './copy-lab.ts';
-import { eventually } from './helpers.ts';
 import type { Cleaner } from './helpers.ts';
 
 const postgres = usePostgres();
 
-/** A copy that follows, in a process of its own. */
+/** A copy with --follow in a separate process. */
 function startFollowing(t: Cleaner, from: string, to: string) {
   const child = spawnCli(copyArgs(from, to, '--follow', '--json'));
   let stdout = '';
@@ -35,7 +35,7 @@ async function tracesIn(database: string): Promise<number> {
   );
 }
 
-/** Which acknowledged requests are not in the store exactly once, under the id that their clients were told. */
+/** The acknowledged requests that are not stored exactly once under the id that their clients got. */
 async function faultsIn(
   database: string,
   folder: string,
@@ -47,24 +47,24 @@ async function faultsIn(
       await store.audit(teamId, async ({ traces }) => {
         for await (const chunk of traces) {
           for (const { id, user_identifier } of chunk) {
-            const nonce = user_identifier ?? '';
-            found.set(nonce, [...(found.get(nonce) ?? []), id]);
+            const name = user_identifier ?? '';
+            found.set(name, [...(found.get(name) ?? []), id]);
           }
         }
       });
     }
   });
-  return readLedger(folder)
-    .filter(({ id, nonce }) => found.get(nonce)?.join() !== id)
-    .map(({ id, nonce }) => `${nonce} was acknowledged as ${id}: ${found.get(nonce)?.join()}`);
+  return readAcknowledged(folder)
+    .filter(({ id, name }) => found.get(name)?.join() !== id)
+    .map(({ id, name }) => `${name} was acknowledged as ${id}: ${found.get(name)?.join()}`);
 }
 
 describe('tracetally copy --follow', { concurrency: 2 }, () => {
   for (const from of ['sqlite', 'postgres'] as const) {
-    test(`a copy follows a server on ${from} under load, and ends when the server was stopped, with everything`, async (t) => {
+    test(`a copy follows a server on ${from} under load, and ends with everything when the server is stopped`, async (t) => {
       const folder = temporaryFolder();
       t.after(() => folder.remove());
-      const onFile = `sqlite:${join(folder.path, 'house.db')}`;
+      const onFile = `sqlite:${join(folder.path, 'source.db')}`;
       const inPostgres = await postgres.createDatabase();
       const [source, target] = from === 'sqlite' ? [onFile, inPostgres] : [inPostgres, onFile];
       const teams = await makeTeams(readDatabase({ database: source }, {}), 3);
@@ -78,23 +78,23 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       await load.begun();
 
       const copy = startFollowing(t, source, target);
-      await eventually('the copy says that it has caught up', 20_000, async () =>
-        copy.stderr() === '' ? null : true,
-      );
+      await eventually('a copy that has caught up', 20_000, () => copy.stderr() !== '');
       assert.match(
         copy.stderr(),
         /^Caught up\. Stop the servers of the source \(.*server.*\) to finish/,
       );
       const caughtUp = await tracesIn(target);
       assert.ok(caughtUp > 6000, `${caughtUp} traces`);
-      await eventually('what is written later is copied too', 10_000, async () =>
-        (await tracesIn(target)) > caughtUp ? true : null,
+      await eventually(
+        'copies of later traces',
+        10_000,
+        async () => (await tracesIn(target)) > caughtUp,
       );
       const keys = await withStoreAt(target, (store) => store.keys(null));
-      assert.deepEqual(keys, [], 'nobody can sign in at a copy that is not whole');
+      assert.deepEqual(keys, [], 'no key works on an incomplete copy');
       assert.ok(copy.isRunning(), 'it has ended while the server still runs');
 
-      // The clients go on until nobody answers.
+      // The clients go on until the server no longer answers.
       assert.equal(await server.end('SIGTERM'), 0);
       const answers = await load.end();
       const result = await copy.ended;
@@ -104,7 +104,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       assert.equal(report.traces, await assertSameTraces(source, target));
       assert.equal(report.copied, report.traces, 'each was copied once');
       assert.equal(report.keys, teams.length);
-      const acknowledged = readLedger(folder.path).length;
+      const acknowledged = readAcknowledged(folder.path).length;
       assert.ok(report.traces >= 6000 + acknowledged);
       t.diagnostic(`${acknowledged} acknowledged, ${JSON.stringify(answers)}`);
     });

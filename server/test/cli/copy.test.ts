@@ -4,12 +4,13 @@ import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
+import { eventually } from '../support/eventually.ts';
 import { runCli, spawnServer } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
 import { assertVerifies, contentsOf, copyAll, copyArgs, withStoreAt } from './copy-lab.ts';
-import { assertRefused, eventually, postTrace } from './helpers.ts';
+import { assertRefused, postTrace } from './helpers.ts';
 import type { Cleaner } from './helpers.ts';
 
 const postgres = usePostgres();
@@ -42,7 +43,7 @@ async function demoPlace(t: Cleaner, kind: 'sqlite' | 'postgres', count: number)
   return place;
 }
 
-/** As a client would, or somebody who took one store for the other. */
+/** As a client would, or an operator who confused the two stores. */
 async function addTraces(place: string, count: number): Promise<void> {
   await withStoreAt(place, async (store) => {
     const { team } = await store.ensureTeam('team', 1);
@@ -55,7 +56,7 @@ const single = { model: 'm', input: `a\u0000b ${'long '.repeat(1000)}`, cost_usd
 const batch = { traces: [{ model: 'b1', output: '' }, { model: '' }, { model: 'b2' }] };
 const header = (name: string) => ({ 'idempotency-key': name });
 
-/** What the service says of a team, as bytes. */
+/** All that the service returns for a team, as bytes. */
 async function repliesOf(service: TestService, key: string): Promise<string[]> {
   const paths = [1, 2, 3].map((page) => `/traces?limit=7&page=${page}`);
   for (const name of ['overview', 'by-model', 'by-feature', 'daily'])
@@ -75,7 +76,7 @@ const ways = [
 ] as const;
 
 for (const [from, to] of ways) {
-  test(`clients of a service on ${from} go on at one on ${to} as if nothing had happened`, async (t) => {
+  test(`after a copy from ${from} to ${to} clients continue without a difference`, async (t) => {
     const [source, target] = [await newPlace(t, from), await newPlace(t, to)];
     const post = (service: TestService, key: string, path: string, body: object, name: string) =>
       service.call(key, 'POST', path, body, header(name));
@@ -107,7 +108,7 @@ for (const [from, to] of ways) {
 
     const contents = await contentsOf(source);
     const report = await copyAll(source, target);
-    // The first start of the source has made a team and a key of its own.
+    // The first start of the source has made its own team and key.
     assert.deepEqual([report.teams, report.keys, report.traces, report.copied], [3, 5, 16, 16]);
     assert.equal(await contentsOf(source), contents, 'the source was changed');
 
@@ -143,7 +144,7 @@ for (const [from, to] of ways) {
   });
 }
 
-test('after a copy the same words again copy nothing, and the report is for people too', async (t) => {
+test('the same copy again copies nothing, and its report is readable text', async (t) => {
   const [source, target] = [await demoPlace(t, 'sqlite', 1500), await newPlace(t, 'sqlite')];
   const first = await runCli(copyArgs(source, target));
   assert.equal(first.code, 0, first.stderr);
@@ -151,12 +152,12 @@ test('after a copy the same words again copy nothing, and the report is for peop
     first.stdout,
     /^Copied 1500 traces in [\d.]+ s\. The target has 1 teams, 0 keys and all 1500 traces of the source, and everything is correct\.\n$/,
   );
-  assert.equal(first.stderr, '', 'no bar where there is no terminal');
+  assert.equal(first.stderr, '', 'no progress bar without a terminal');
   assert.equal((await copyAll(source, target)).copied, 0);
 });
 
 describe(
-  'a copy is refused with a sentence and leaves the source as it is',
+  'a copy is refused with a clear message and does not change the source',
   { concurrency: 2 },
   () => {
     /** Exit 1, words, no stack, and not one row of the source changed. */
@@ -175,7 +176,7 @@ describe(
     const traces = (condition: string) =>
       `delete from traces where key & 0xffffffffff ${condition}`;
 
-    test('where it is not said from where or to where', async (t) => {
+    test('if --from or --to is missing', async (t) => {
       const place = await demoPlace(t, 'sqlite', 1);
       assertRefused(await runCli(['copy', '--to', place]), 1, /^--from is missing/);
       assertRefused(await runCli(['copy', '--from', place]), 1, /^--to is missing/);
@@ -187,7 +188,7 @@ describe(
       await assertNoCopy(place, 'postgres', /^--to is not valid: expected/);
     });
 
-    test('where source and target are one store', async (t) => {
+    test('if source and target are the same store', async (t) => {
       const place = await demoPlace(t, 'sqlite', 1);
       const { base, dir } = { base: place.split('/').at(-1), dir: dirname(place) };
       await assertNoCopy(place, place, /are the same database/);
@@ -198,7 +199,7 @@ describe(
       );
     });
 
-    test('where the source does not exist, and neither is made', async (t) => {
+    test('if the source does not exist; neither store is created', async (t) => {
       const [nowhere, target] = [await newPlace(t, 'sqlite'), await newPlace(t, 'sqlite')];
       const path = nowhere.replace('sqlite:', '');
       const deep = `sqlite:${dirname(path)}/folder/x.db`;
@@ -218,7 +219,7 @@ describe(
     });
 
     for (const kind of ['sqlite', 'postgres'] as const) {
-      test(`where the target on ${kind} has another team of the same name`, async (t) => {
+      test(`if the target on ${kind} has another team of the same name`, async (t) => {
         const [source, target] = [await demoPlace(t, 'sqlite', 5), await demoPlace(t, kind, 3)];
         const contents = await contentsOf(target);
         await assertNoCopy(
@@ -229,7 +230,7 @@ describe(
         assert.equal(await contentsOf(target), contents);
       });
 
-      test(`where somebody wrote to the target on ${kind}`, async (t) => {
+      test(`if the target on ${kind} was written to`, async (t) => {
         const [source, target] = [await demoPlace(t, 'sqlite', 5), await newPlace(t, kind)];
         await copyAll(source, target);
         await addTraces(target, 2);
@@ -249,7 +250,7 @@ describe(
       'that is larger than what is read at once': ['between 600 and 2100', 600],
     } as const;
     for (const [where, [condition, missing]] of Object.entries(gaps)) {
-      test(`where the source has a gap ${where}`, async (t) => {
+      test(`if the source has a gap ${where}`, async (t) => {
         const [source, target] = [await demoPlace(t, 'sqlite', 2500), await newPlace(t, 'sqlite')];
         change(source, traces(condition));
         await assertNoCopy(
@@ -264,7 +265,7 @@ describe(
       ['sqlite', 'a server'],
       ['postgres', String.raw`servers with \d+ connections`],
     ] as const) {
-      test(`where a server is at work on the source, on ${kind}`, async (t) => {
+      test(`if a server is running on the source, on ${kind}`, async (t) => {
         const [source, target] = [await newPlace(t, kind), await newPlace(t, 'sqlite')];
         const made = ['keys', 'create', '--team', 'team', '--json', '--database', source];
         const { key } = JSON.parse((await runCli(made)).stdout) as { key: string };
@@ -280,8 +281,8 @@ describe(
         assert.equal((await postTrace(server.url, key)).status, 201, 'the server works on');
         assert.equal(await server.end('SIGTERM'), 0);
         // A database may notice a moment later that a connection is gone.
-        await eventually('nobody is at work', 5000, () =>
-          withStoreAt(source, async (store) => ((await store.claim()) === null ? true : null)),
+        await eventually('a source without a server', 5000, () =>
+          withStoreAt(source, async (store) => (await store.claim()) === null),
         );
         assert.equal((await copyAll(source, target)).copied, 2);
       });

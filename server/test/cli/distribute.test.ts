@@ -85,7 +85,7 @@ async function assertUnchanged(url: string, words: RegExp): Promise<void> {
 }
 
 describe('tracetally distribute', { concurrency: 2 }, () => {
-  test('tables that somebody is writing to are not waited for without end', async () => {
+  test('the wait for tables with open writes has a limit', async () => {
     const url = await clusterLike();
     await (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' })).close();
     const writer = new pg.Client({ connectionString: url });
@@ -101,7 +101,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     }
   });
 
-  test('a store that is no Citus cluster is refused with a sentence and left as it is', async (t) => {
+  test('a store that is not a Citus cluster is refused with a clear message and left unchanged', async (t) => {
     const onFile = await toolInFolder(t).run('distribute');
     assertRefused(onFile, 1, /^Only a PostgreSQL database with the extension "citus"/);
     const url = await postgres.createDatabase();
@@ -115,7 +115,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     assert.deepEqual(await postgres.sql(url, tables), []);
   });
 
-  test('the first run makes every table what it should be, in order, and the second changes nothing', async () => {
+  test('the first run distributes every table in order, and the second changes nothing', async () => {
     const url = await clusterLike();
     const run = (...flags: string[]) => runCli(['distribute', '--database', url, ...flags]);
     const once = await run('--json');
@@ -150,7 +150,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     assert.deepEqual(await callsAt(url), calls);
   });
 
-  test('a run that fails in the middle changes nothing, and the next one does it all', async () => {
+  test('a run that fails midway changes nothing, and the next one distributes everything', async () => {
     const url = await clusterLike();
     await postgres.sql(
       url,
@@ -162,7 +162,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     assert.deepEqual((await callsAt(url)).filter(isCreation), inOrder);
   });
 
-  test('what is as it should be is left alone, and the rest is made', async () => {
+  test('tables that are distributed already are left alone, and the rest is distributed', async () => {
     const url = await clusterLike();
     await distribute(url);
     await postgres.sql(url, 'truncate citus.calls');
@@ -188,7 +188,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     );
   });
 
-  test('a table that somebody has distributed in another way is refused', async () => {
+  test('a table that is distributed in another way is refused', async () => {
     const url = await clusterLike();
     await distribute(url);
     const harms: [harm: string, undo: string, words: RegExp][] = [

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { runCli, spawnCli, spawnServer } from '../support/cli.ts';
 import type { CliResult, ServerProcess } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
 
-/** A test, or a whole file with `after` of node:test: whatever cleans up behind itself. */
+/** A test, or a whole file with `after` of node:test: anything that runs clean-up functions. */
 export interface Cleaner {
   after(clean: () => void | Promise<void>): void;
 }
@@ -63,7 +62,7 @@ export async function startServer(
   return server;
 }
 
-/** A server that should refuse to start, to its end. One that starts all the same is ended by a signal: its code is null. */
+/** A server that should refuse to start, to its end. If it starts anyway it is killed, and its code is null. */
 export async function runServeToEnd(
   flags: readonly string[],
   env: Record<string, string> = {},
@@ -148,24 +147,7 @@ export async function allTraces(url: string, key: string): Promise<TraceJson[]> 
   }
 }
 
-/** Looks every so often until there is something to see; fails when the time is over. */
-export async function eventually<T>(
-  what: string,
-  withinMs: number,
-  look: () => Promise<T | null>,
-  everyMs = 50,
-): Promise<T> {
-  const startMs = performance.now();
-  for (;;) {
-    const seen = await look();
-    if (seen !== null) return seen;
-    const passedMs = performance.now() - startMs;
-    assert.ok(passedMs < withinMs, `${what}: not within ${withinMs} ms`);
-    await sleep(everyMs);
-  }
-}
-
-/** A few at a time: each command is a process, and there are few cores. */
+/** Runs a few at a time: each command is a process, and there are few cores. */
 export async function inParallel<T>(
   items: readonly T[],
   work: (item: T) => Promise<void>,
@@ -179,7 +161,7 @@ export async function inParallel<T>(
   );
 }
 
-/** A failure that a person can read: the code, words on stderr that fit, nothing on stdout, and no stack trace. */
+/** A readable failure: the exit code, a matching message on stderr, an empty stdout, and no stack trace. */
 export function assertRefused(result: CliResult, code: number, words: RegExp): void {
   assertNoStack(result);
   assert.match(result.stderr, words);

@@ -5,11 +5,12 @@ import { delimiter, dirname, join } from 'node:path';
 import { after, describe, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../src/cli/shell-words.ts';
+import { eventually } from '../support/eventually.ts';
 import type { CliResult } from '../support/cli.ts';
 import { needDashboard } from '../support/dashboard.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { freePort, launcher, plainEnvironment, runProgram } from '../process/helpers.ts';
-import { assertNoStack, eventually, startServer, toolInFolder, toolOn } from './helpers.ts';
+import { assertNoStack, startServer, toolInFolder, toolOn } from './helpers.ts';
 import type { NewKeyJson } from './helpers.ts';
 
 const checkout = fileURLToPath(new URL('../../../', import.meta.url)).replace(/\/$/, '');
@@ -84,7 +85,7 @@ const ways: Record<string, { shell: Shell; start: string; expected: string }> = 
   },
 };
 
-describe('hints can be pasted as they are', { concurrency: 2 }, () => {
+describe('hints can be pasted unchanged', { concurrency: 2 }, () => {
   for (const [i, [way, { shell, start, expected }]] of Object.entries(ways).entries()) {
     test(`started ${way}`, async () => {
       const database = shellWord(`sqlite:${join(folder.path, `it's ${i}.db`)}`);
@@ -162,7 +163,7 @@ describe('hints can be pasted as they are', { concurrency: 2 }, () => {
     );
     assert.deepEqual(more, []);
     const shell = userShell(process.cwd());
-    // A group of its own, so that its end reaches what the shell has started.
+    // A separate process group, so that a signal reaches what the shell has started.
     const server = spawn('sh', ['-c', serve], {
       cwd: shell.folder,
       env: shell.env,

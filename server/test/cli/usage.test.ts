@@ -50,7 +50,7 @@ function tellsSettings(help: string): void {
 }
 
 describe('how commands are used', { concurrency: 2 }, () => {
-  test('every command has a --help that tells its flags, variables and defaults', async () => {
+  test('the --help of every command lists its flags, variables and defaults', async () => {
     await inParallel(Object.entries(flagsOf), async ([command, flags]) => {
       const help = await runCli([...command.split(' '), '--help']);
       assert.equal(help.code, 0, command);

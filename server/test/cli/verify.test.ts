@@ -21,7 +21,7 @@ interface Report {
 
 const rows = 60;
 
-/** Two teams with 60 traces each over three days. Every test damages a copy of its own. */
+/** Two teams with 60 traces each over three days. Every test damages its own copy. */
 const clean = toolInFolder({ after });
 for (const team of ['alpha', 'beta']) {
   await clean.json('demo', '--count', String(rows), '--days', '3', '--team', team);
@@ -66,7 +66,7 @@ const addOne = (column: string) => `update rollups set ${column} = ${column} + 1
 const extraRow = (teamNo: number, calls: number) =>
   `insert into rollups values (${teamNo}, 1, -1, 'no-such-model', ${calls}, 0, 0, 0, 0, 0, 0, 0)`;
 
-/** What is done, and what verify must say of it. */
+/** The damage, and what verify must report. */
 const damages: Record<string, [sql: string, says: RegExp]> = {
   'a trace deleted in the middle': [
     `delete from traces where ${middle}`,

@@ -81,7 +81,7 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
       assert.deepEqual(await pageOf(teamId), [whole]);
     });
 
-    test('a short payload that is no UTF-8 any more is noticed', async () => {
+    test('a short payload that is no longer valid UTF-8 is noticed', async () => {
       const teamId = await teamWith(2, 'short');
       await stage.overwriteInput(teamId, 1, Buffer.from([0x61, 0xff, 0x62]));
       const [whole, damaged] = await pageOf(teamId);
@@ -99,7 +99,7 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
       assert.ok(first[0] && !('damaged' in first[0]));
     });
 
-    test('verify names each damaged trace and what of it is damaged', async () => {
+    test('verify names each damaged trace and its damaged fields', async () => {
       const teamId = await teamWith(5, long);
       assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
       await damageInput(teamId, 2);
@@ -122,7 +122,7 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
       assert.equal(differences.at(-1), '7 more damaged traces');
     });
 
-    test('a copy keeps damaged payloads as they are', async () => {
+    test('a copy keeps damaged payloads unchanged', async () => {
       const teamId = await teamWith(2, long);
       await damageInput(teamId, 1);
       const packed = await store.packedTraces(teamId, 1);

@@ -15,12 +15,12 @@ import type { StoreUnderTest } from './store-contract.ts';
 const noon = us('2026-11-04T12:00:00Z');
 const lifeUs = limits.idempotencyLifeMs * 1000;
 
-/** What every store must do with writes that may be stored only once, and with the ranges that it tells of. */
+/** What every store must do with idempotent requests, and with the ranges that it returns. */
 export function describeIdempotencyContract(
   name: string,
   prepare: () => Promise<StoreUnderTest>,
 ): void {
-  describe(`the ${name} store, asked to store only once,`, () => {
+  describe(`idempotent requests in the ${name} store`, () => {
     let stage: StoreUnderTest;
     let clock: ManualClock;
     let store: Store;
@@ -40,7 +40,7 @@ export function describeIdempotencyContract(
 
     async function newTeam(): Promise<string> {
       clock.set(noon);
-      const { team } = await store.ensureTeam(`once-${++teams}`, noon);
+      const { team } = await store.ensureTeam(`idempotency-${++teams}`, noon);
       return team.id;
     }
 
@@ -49,7 +49,7 @@ export function describeIdempotencyContract(
       return outcome ?? assert.fail('no outcome');
     }
 
-    /** The team's models, oldest first, after a look at the books. */
+    /** The team's models, oldest first. Also verifies the team. */
     async function modelsOf(teamId: string): Promise<string[]> {
       const { first } = await store.page(teamId, { page: 1, limit: 100, omit: new Set() });
       const { traces, differences } = await verifyTeam(store, teamId);
@@ -58,10 +58,14 @@ export function describeIdempotencyContract(
       return first.map(({ model }) => model).toReversed();
     }
 
-    test('a second write of the same request stores nothing and is told where the first one is', async () => {
+    test('a second write of the same request stores nothing and returns the range of the first', async () => {
       const teamId = await newTeam();
       await append(write(teamId, [{ model: 'before' }]));
-      const request = write(teamId, [{ model: 'a' }, { model: 'b' }], once('k', 'body', '[7]'));
+      const request = write(
+        teamId,
+        [{ model: 'a' }, { model: 'b' }],
+        idempotent('k', 'body', '[7]'),
+      );
       assert.equal((await append(request)).kind, 'stored');
       await append(write(teamId, [{ model: 'after' }]));
       const replay = { kind: 'replayed', firstSeq: 2, count: 2, rejected: '[7]' };
@@ -69,7 +73,7 @@ export function describeIdempotencyContract(
       assert.deepEqual(await modelsOf(teamId), ['before', 'a', 'b', 'after']);
     });
 
-    test('what the first reply said of the rejected comes back as it was', async () => {
+    test('the rejected items of the first reply are returned unchanged', async () => {
       const teamId = await newTeam();
       for (const [i, rejected] of [
         null,
@@ -78,18 +82,18 @@ export function describeIdempotencyContract(
         'Ärger 😀 \' " \\ \n',
         'x'.repeat(500_000),
       ].entries()) {
-        const request = write(teamId, [{ model: 'm' }], once(`k${i}`, 'body', rejected));
+        const request = write(teamId, [{ model: 'm' }], idempotent(`k${i}`, 'body', rejected));
         assert.equal((await append(request)).kind, 'stored');
         // The first one's words count, not those of the retry.
-        const retry = { ...request, request: once(`k${i}`, 'body', 'other words') };
+        const retry = { ...request, request: idempotent(`k${i}`, 'body', 'other words') };
         const outcome = await append(retry);
         assert.equal(outcome.kind === 'replayed' ? outcome.rejected : outcome.kind, rejected);
       }
     });
 
-    test('of many in one call, and of many calls at once, exactly the first is stored', async () => {
+    test('of many in one call, and of many concurrent calls, exactly the first is stored', async () => {
       const teamId = await newTeam();
-      const request = (key: string) => write(teamId, [{ model: key }], once(key, 'body'));
+      const request = (key: string) => write(teamId, [{ model: key }], idempotent(key, 'body'));
       const inOneCall = await store.append(Array.from({ length: 20 }, () => request('one call')));
       assert.deepEqual(
         inOneCall.map(({ kind }) => kind),
@@ -104,15 +108,17 @@ export function describeIdempotencyContract(
       assert.deepEqual(await modelsOf(teamId), ['one call', 'many calls']);
     });
 
-    test('the same key with another body is refused and leaves nothing, whoever comes first', async () => {
+    test('the same key with another body is refused and stores nothing, whichever comes first', async () => {
       const teamId = await newTeam();
       const outcomes = await store.append([
-        write(teamId, [{ model: 'first' }], once('k', 'body')),
-        write(teamId, [{ model: 'other' }], once('k', 'another body')),
-        write(teamId, [{ model: 'first' }], once('k', 'body')),
+        write(teamId, [{ model: 'first' }], idempotent('k', 'body')),
+        write(teamId, [{ model: 'other' }], idempotent('k', 'another body')),
+        write(teamId, [{ model: 'first' }], idempotent('k', 'body')),
       ]);
       assert.deepEqual(outcomes.map(codeOf), ['stored', 'idempotency_key_reused', 'replayed']);
-      const later = await append(write(teamId, [{ model: 'other' }], once('k', 'another body')));
+      const later = await append(
+        write(teamId, [{ model: 'other' }], idempotent('k', 'another body')),
+      );
       assert.equal(codeOf(later), 'idempotency_key_reused');
       assert.deepEqual(await modelsOf(teamId), ['first']);
     });
@@ -120,11 +126,11 @@ export function describeIdempotencyContract(
     test('a key belongs to its team', async () => {
       const [mine, other] = [await newTeam(), await newTeam()];
       const outcomes = await store.append([
-        write(mine, [{ model: 'mine' }], once('k', 'body')),
-        write(other, [{ model: 'other' }], once('k', 'body')),
-        write(other, [{ model: 'other' }], once('j', 'another body')),
-        write(mine, [{ model: 'mine' }], once('j', 'body')),
-        write(other, [{ model: 'other' }], once('k', 'body')),
+        write(mine, [{ model: 'mine' }], idempotent('k', 'body')),
+        write(other, [{ model: 'other' }], idempotent('k', 'body')),
+        write(other, [{ model: 'other' }], idempotent('j', 'another body')),
+        write(mine, [{ model: 'mine' }], idempotent('j', 'body')),
+        write(other, [{ model: 'other' }], idempotent('k', 'body')),
       ]);
       assert.deepEqual(outcomes.map(codeOf), ['stored', 'stored', 'stored', 'stored', 'replayed']);
       assert.deepEqual(await modelsOf(mine), ['mine', 'mine']);
@@ -134,20 +140,20 @@ export function describeIdempotencyContract(
     test('a write without a key is always stored', async () => {
       const teamId = await newTeam();
       await store.append([
-        write(teamId, [{ model: 'a' }], once('k', 'body')),
+        write(teamId, [{ model: 'a' }], idempotent('k', 'body')),
         write(teamId, [{ model: 'a' }]),
         write(teamId, [{ model: 'a' }]),
       ]);
       assert.equal((await modelsOf(teamId)).length, 3);
     });
 
-    test('a write that is refused does not use its key up, and its retry in the same call is stored', async () => {
+    test('a write that fails does not use up its key, and its retry in the same call is stored', async () => {
       const teamId = await newTeam();
       // No route lets this through: the store itself must refuse a row that its schema does not hold.
-      const poison = write(teamId, [{ model: 'ok' }, { model: 'bad' }], once('k', 'body'));
+      const poison = write(teamId, [{ model: 'ok' }, { model: 'bad' }], idempotent('k', 'body'));
       Object.assign(poison.drafts[1] ?? {}, { model: null });
-      const good = write(teamId, [{ model: 'good' }], once('k', 'body'));
-      const neighbour = write(teamId, [{ model: 'neighbour' }], once('n', 'body'));
+      const good = write(teamId, [{ model: 'good' }], idempotent('k', 'body'));
+      const neighbour = write(teamId, [{ model: 'neighbour' }], idempotent('n', 'body'));
       assert.equal((await append(poison)).kind, 'failed');
       const outcomes = await store.append([neighbour, poison, neighbour, good, good]);
       assert.deepEqual(
@@ -161,11 +167,11 @@ export function describeIdempotencyContract(
       ]);
     });
 
-    test('a key lives for 24 hours to the microsecond, is then free, and lives again', async () => {
+    test('an idempotency key is valid for exactly 24 hours and can then be used again', async () => {
       const teamId = await newTeam();
       const at = async (nowUs: number, body: string): Promise<string> => {
         clock.set(nowUs);
-        return codeOf(await append(write(teamId, [{ model: body }], once('k', body))));
+        return codeOf(await append(write(teamId, [{ model: body }], idempotent('k', body))));
       };
       assert.equal(await at(noon, 'first'), 'stored');
       assert.equal(await at(noon + lifeUs - 1, 'first'), 'replayed');
@@ -181,7 +187,7 @@ export function describeIdempotencyContract(
       const teamId = await newTeam();
       const requests = (prefix: string, count: number) =>
         Array.from({ length: count }, (_, i) =>
-          write(teamId, [{ model: 'm' }], once(`${prefix}${i}`, 'body')),
+          write(teamId, [{ model: 'm' }], idempotent(`${prefix}${i}`, 'body')),
         );
       await store.append(requests('old', 3 * limits.idempotencySweepRowsMax));
       clock.set(noon + lifeUs - 1);
@@ -193,9 +199,9 @@ export function describeIdempotencyContract(
       clock.set(noon);
     });
 
-    test('a key is known after the store was closed and opened again, and to a tool beside it', async () => {
+    test('an idempotency key survives closing the store, and a tool finds it too', async () => {
       const teamId = await newTeam();
-      const request = write(teamId, [{ model: 'm' }], once('k', 'body'));
+      const request = write(teamId, [{ model: 'm' }], idempotent('k', 'body'));
       assert.equal((await append(request)).kind, 'stored');
       await store.close();
       store = await open('server');
@@ -203,10 +209,10 @@ export function describeIdempotencyContract(
       const tool = await open('tool');
       try {
         assert.equal((await append(request, tool)).kind, 'replayed');
-        const ofTool = write(teamId, [{ model: 'of the tool' }], once('t', 'body'));
+        const ofTool = write(teamId, [{ model: 'of the tool' }], idempotent('t', 'body'));
         assert.equal((await append(ofTool, tool)).kind, 'stored');
         assert.equal((await append(ofTool)).kind, 'replayed');
-        const both = write(teamId, [{ model: 'both' }], once('b', 'body'));
+        const both = write(teamId, [{ model: 'both' }], idempotent('b', 'body'));
         const outcomes = await Promise.all([append(both), append(both, tool)]);
         assert.deepEqual(outcomes.map(({ kind }) => kind).sort(), ['replayed', 'stored']);
       } finally {
@@ -249,19 +255,19 @@ export function describeIdempotencyContract(
       assert.ok((await rangeOf(other, 1, 10)).every(({ model }) => model === 'other'));
     });
 
-    test('a range that is not all there is an error, never fewer traces or those of another team', async () => {
+    test('an incomplete range is an error, never fewer traces or those of another team', async () => {
       const [teamId, other, empty] = [await newTeam(), await newTeam(), await newTeam()];
       await store.append([
         write(teamId, [{ model: 'a' }, { model: 'b' }]),
         write(other, [{ model: 'c' }, { model: 'd' }, { model: 'e' }]),
       ]);
-      const nobody = '00000000-0000-7000-8000-000000000000';
+      const unknownTeam = '00000000-0000-7000-8000-000000000000';
       for (const [team, firstSeq, count] of [
         [teamId, 2, 2],
         [teamId, 3, 1],
         [teamId, 1, 1000],
         [empty, 1, 1],
-        [nobody, 1, 1],
+        [unknownTeam, 1, 1],
       ] as const) {
         await assert.rejects(
           rangeOf(team, firstSeq, count),
@@ -276,7 +282,7 @@ export function describeIdempotencyContract(
   });
 }
 
-function once(
+function idempotent(
   keyHash: string,
   bodyHash: string,
   rejected: string | null = null,

@@ -60,7 +60,7 @@ export function describeSignInContract(name: string, prepare: () => Promise<Stor
       assert.equal(await store.takeSignInCode(hashSignInCode('never made'), noon), null);
     });
 
-    test('of many takers at once, in two processes, exactly one gets the code', async () => {
+    test('if many requests in two processes use one code, exactly one gets it', async () => {
       for (let round = 0; round < 5; round++) {
         const { hash, keyId } = await newCode();
         const takers = Array.from({ length: 10 }, (_, i) =>

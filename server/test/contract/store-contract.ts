@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomInt } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { dimensions } from '../../src/core/rollup.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
@@ -12,6 +11,7 @@ import type { PageRequest } from '../../src/store/trace-reader.ts';
 import type { Store, StoreOptions } from '../../src/store/store.ts';
 import type { TraceWrite, WriteOutcome } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import { eventually } from '../support/eventually.ts';
 import { groupsOf, manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';
@@ -80,7 +80,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       return traces;
     }
 
-    test('what was appended is readable and counted when append resolves', async () => {
+    test('a trace is readable and counted when append resolves', async () => {
       const teamId = await newTeam();
       const outcome = await append(teamId, {
         model: 'm',
@@ -213,7 +213,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.deepEqual(names, ['m8', 'm7', 'm6', 'm5', 'm4', 'm3', 'm2', 'm1', 'm0']);
     });
 
-    test('teams see nothing of each other', async () => {
+    test('no team can read traces of another', async () => {
       const [mine, other] = [await newTeam(), await newTeam()];
       const outcome = await append(mine, { model: 'secret', feature_name: 'f' });
       assert.equal(await store.trace(other, stampsOf(outcome)[0]?.id ?? ''), null);
@@ -239,7 +239,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       }
     });
 
-    test('a write that is refused takes no other with it and leaves nothing of itself', async () => {
+    test('a write that fails stores nothing and does not affect others', async () => {
       const [first, second] = [await newTeam(), await newTeam()];
       const poison = { ...write(first, { model: 'ok' }, { model: 'bad' }) };
       // No route lets this through: the store itself must refuse a row that its schema does not hold.
@@ -337,7 +337,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.deepEqual((await verifyTeam(store, teamId)).differences, []);
     });
 
-    test('a team is made once, however often it is asked for', async () => {
+    test('ensureTeam creates a team only once', async () => {
       const made = await Promise.all(
         Array.from({ length: 5 }, () => store.ensureTeam('once', noon)),
       );
@@ -379,15 +379,14 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.equal(await store.findKey(record.id), null);
     });
 
-    test('the last use of a key is noted, soon after it', async () => {
+    test('the last use of a key is stored soon after it', async () => {
       const teamId = await newTeam();
       const { record } = makeKey({ name: null, scope: 'full', nowUs: noon, expiresAtUs: null });
       await store.createKey(teamId, record);
       store.noteKeyUse(record.id, noon + 60);
       store.noteKeyUse(record.id, noon + 30);
       const lastUse = async () => (await store.findKey(record.id))?.lastUsedAtUs ?? null;
-      for (let i = 0; i < 500 && (await lastUse()) === null; i++) await delay(10);
-      assert.equal(await lastUse(), noon + 60);
+      assert.equal(await eventually('the last use of the key', 5_000, lastUse, 10), noon + 60);
     });
 
     test('everything is still there after the store was closed and opened again', async () => {

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { randomBytes } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { TraceInput } from '../../src/core/trace-fields.ts';
 import { OperatorError } from '../../src/errors.ts';
@@ -13,6 +12,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { Team } from '../../src/store/teams-and-keys.ts';
 import { emptyCounter } from '../../src/store/sequencer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import { eventually } from '../support/eventually.ts';
 import { manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';
@@ -25,7 +25,7 @@ export function describeTransferContract(
   name: string,
   prepare: () => Promise<StoreUnderTest>,
 ): void {
-  describe(`the ${name} store, moving house,`, () => {
+  describe(`transfers of the ${name} store`, () => {
     let stages: StoreUnderTest[] = [];
     let clock: ManualClock;
     let from: Store;
@@ -58,10 +58,10 @@ export function describeTransferContract(
       store: Store,
       teamId: string,
       bodies: TraceInput[],
-      once?: IdempotentRequest,
+      request?: IdempotentRequest,
     ) {
       const drafts = bodies.map(draftTrace);
-      const [outcome] = await store.append([{ teamId, drafts, ...(once && { request: once }) }]);
+      const [outcome] = await store.append([{ teamId, drafts, ...(request && { request }) }]);
       return outcome ?? assert.fail('no outcome');
     }
 
@@ -86,7 +86,7 @@ export function describeTransferContract(
       assert.deepEqual(await verifyTeam(to, teamId), { traces: count, differences: [] });
     }
 
-    test('a team is taken as it is, once, and never in the place of another of its name', async () => {
+    test('a team is transferred unchanged and only once, and never replaces another of the same name', async () => {
       const team = await newTeam();
       assert.deepEqual(await to.findTeam(team.name), team);
       await to.takeTeam(team);
@@ -103,7 +103,7 @@ export function describeTransferContract(
       assert.deepEqual(await to.findTeam(team.name), team);
     });
 
-    test('a team without traces ends before it begins', async () => {
+    test('a team without traces has an empty range', async () => {
       const { id } = await newTeam();
       for (const store of [from, to]) {
         assert.deepEqual(await store.counter(id), emptyCounter);
@@ -127,7 +127,7 @@ export function describeTransferContract(
       await assertHolds(team.id, traces);
     });
 
-    test('traces that do not follow the last one are not taken, and the last one is told', async () => {
+    test('traces that do not follow the last one are not taken, and the last sequence number is returned', async () => {
       const { team, traces } = await filledTeam(9);
       await to.takeTraces(team.id, traces.slice(0, 4));
       const elsewhere = { kind: 'not-next', lastSeq: 4 };
@@ -140,7 +140,7 @@ export function describeTransferContract(
       await assertHolds(team.id, traces);
     });
 
-    test('of two that take the same traces at once, one does', async () => {
+    test('of two transfers of the same traces at the same time, one succeeds', async () => {
       const { team, traces } = await filledTeam(50);
       const beside = await open(1, 'tool');
       try {
@@ -156,14 +156,14 @@ export function describeTransferContract(
       await assertHolds(team.id, traces);
     });
 
-    test('a sequence that no longer begins at one goes on where it was', async () => {
+    test('a sequence that no longer begins at 1 keeps its numbers', async () => {
       const { team, traces } = await filledTeam(9);
       const kept = traces.slice(4);
       assert.deepEqual(await to.takeTraces(team.id, kept), { kind: 'taken' });
       await assertHolds(team.id, kept);
     });
 
-    test('where one of them cannot be stored, none is', async () => {
+    test('if one trace cannot be stored, none is', async () => {
       const { team, traces } = await filledTeam(6);
       await to.takeTraces(team.id, traces.slice(0, 2));
       const [third, fourth] = [traces[2] ?? assert.fail(), traces[3] ?? assert.fail()];
@@ -174,7 +174,7 @@ export function describeTransferContract(
       await assertHolds(team.id, traces);
     });
 
-    test('what is written after a move follows in number and in time', async () => {
+    test('writes after a transfer continue the sequence and the time', async () => {
       const { team, traces } = await filledTeam(3);
       await to.takeTraces(team.id, traces);
       // As if the clock of the new machine were a little behind.
@@ -225,39 +225,39 @@ export function describeTransferContract(
       assert.equal(moved?.input, input);
     });
 
-    test('requests that are still known are known after the move, and no others', async () => {
+    test('idempotency keys that have not expired are transferred, and no others', async () => {
       const { id } = await newTeam();
-      await append(from, id, numbered(2), once('old', '[1]'));
+      await append(from, id, numbered(2), idempotent('old', '[1]'));
       clock.set(noon + 1000);
-      await append(from, id, numbered(3), once('new', null));
+      await append(from, id, numbered(3), idempotent('new', null));
       assert.equal((await from.storedRequests(id, noon)).length, 2);
       const known = await from.storedRequests(id, noon + lifeUs);
       assert.deepEqual(known, [
-        { ...once('new', null), firstSeq: 3, count: 3, expiresAtUs: noon + 1000 + lifeUs },
+        { ...idempotent('new', null), firstSeq: 3, count: 3, expiresAtUs: noon + 1000 + lifeUs },
       ]);
       await to.takeTraces(id, await from.packedTraces(id, 1));
       for (let i = 0; i < 2; i++) await to.takeRequests(id, known);
       assert.deepEqual(await to.storedRequests(id, noon), known);
       const replay = { kind: 'replayed', firstSeq: 3, count: 3, rejected: null };
-      assert.deepEqual(await append(to, id, numbered(3), once('new', 'else')), replay);
-      assert.equal((await append(to, id, numbered(2), once('old', '[1]'))).kind, 'stored');
+      assert.deepEqual(await append(to, id, numbered(3), idempotent('new', 'else')), replay);
+      assert.equal((await append(to, id, numbered(2), idempotent('old', '[1]'))).kind, 'stored');
       assert.deepEqual(await verifyTeam(to, id), { traces: 7, differences: [] });
     });
 
-    test('a request that took the place of an expired one of the same key does so after a second move', async () => {
+    test('a request that replaced an expired one with the same key also replaces it in a second transfer', async () => {
       const { id } = await newTeam();
-      await append(from, id, [{ model: 'a' }], once('k', 'first'));
+      await append(from, id, [{ model: 'a' }], idempotent('k', 'first'));
       await to.takeTraces(id, await from.packedTraces(id, 1));
       await to.takeRequests(id, await from.storedRequests(id, noon));
       clock.set(noon + lifeUs);
-      await append(from, id, [{ model: 'b' }], once('k', 'second'));
+      await append(from, id, [{ model: 'b' }], idempotent('k', 'second'));
       await to.takeTraces(id, await from.packedTraces(id, 2));
       await to.takeRequests(id, await from.storedRequests(id, noon + lifeUs));
       const replay = { kind: 'replayed', firstSeq: 2, count: 1, rejected: 'second' };
-      assert.deepEqual(await append(to, id, [{ model: 'b' }], once('k', 'second')), replay);
+      assert.deepEqual(await append(to, id, [{ model: 'b' }], idempotent('k', 'second')), replay);
     });
 
-    test('keys come with all that is known of them, and a second move brings them up to date', async () => {
+    test('API keys are transferred with all their fields, and a second transfer updates them', async () => {
       const { id: teamId } = await newTeam();
       const [plain, next, ended] = [
         makeKey({ name: null, scope: 'full', nowUs: noon, expiresAtUs: null }).record,
@@ -299,7 +299,7 @@ export function describeTransferContract(
       assert.deepEqual(await moved(to), keys);
     });
 
-    test('a server at work is told of until it has stopped, and other commands are not', async () => {
+    test('a running server is reported until it has stopped, and other commands are not', async () => {
       const stage = await prepare();
       const options = { clock: clock.source };
       const server = await stage.open({ ...options, role: 'server' });
@@ -313,8 +313,8 @@ export function describeTransferContract(
         isServing = false;
         await server.close();
         // A database may notice a moment later that a connection is gone.
-        for (let i = 0; i < 500 && (await tools[0].claim()) !== null; i++) await delay(10);
-        assert.equal(await tools[0].claim(), null);
+        const isGone = async () => (await tools[0].claim()) === null;
+        await eventually('a store without a server', 5_000, isGone, 10);
       } finally {
         if (isServing) await server.close();
         for (const tool of tools) await tool.close();
@@ -329,6 +329,6 @@ function numbered(count: number): { model: string; cost_usd: number }[] {
   return Array.from({ length: count }, (_, i) => ({ model: `m${i + 1}`, cost_usd: i / 1e6 }));
 }
 
-function once(key: string, rejected: string | null): IdempotentRequest {
+function idempotent(key: string, rejected: string | null): IdempotentRequest {
   return { keyHash: key, bodyHash: `body of ${key}`, rejected };
 }

@@ -12,7 +12,7 @@ import {
 import { parseUuid, uuidBytes, uuidText, uuidV7 } from '../../src/core/uuid.ts';
 import { us } from '../support/service.ts';
 
-test('the system clock tells the time of the system and never leaves its millisecond', () => {
+test('the system clock returns the system time and stays within its millisecond', () => {
   const clock = openClock({ kind: 'system' });
   for (let i = 0; i < 10_000; i++) {
     const beforeMs = Date.now();
@@ -23,7 +23,7 @@ test('the system clock tells the time of the system and never leaves its millise
   }
 });
 
-test('time follows the sequence, except where a clock had jumped more than 5 s', () => {
+test('time follows the sequence, except after a clock jump of more than 5 s', () => {
   const now = us('2026-11-04T09:30:00Z');
   assert.equal(nextCreatedAt(now, 0), now);
   assert.equal(nextCreatedAt(now, now - 1), now);
@@ -71,7 +71,7 @@ test('two ids of one microsecond differ', () => {
   assert.equal(new Set(Array.from({ length: 20_000 }, () => uuidV7(at))).size, 20_000);
 });
 
-test('what is no UUID is told apart', () => {
+test('a text that is not a UUID is recognized', () => {
   for (const text of [
     '',
     'x',

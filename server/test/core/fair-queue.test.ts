@@ -42,7 +42,7 @@ test('one team leaves places for others', async () => {
   await Promise.all(all);
 });
 
-test('a line that is full refuses more of its team and of no other', async () => {
+test('a full queue of one team refuses writes of that team only', async () => {
   const work = held(new FairQueue({ runningMax: 1, teamRunningMax: 1, teamWaitingMax: 1 }, full));
   const all = [work.add('a', 'a1'), work.add('a', 'a2'), work.add('b', 'b1')];
   await assert.rejects(work.add('a', 'a3'), /full/);

@@ -38,7 +38,7 @@ test('greedy teams get equal parts and leave one more part free', () => {
   }
 });
 
-test('a holder of nothing may take all that is free at once', () => {
+test('a holder without a share may take all that is free', () => {
   const share = new FairShare(100);
   assert.ok(share.tryTake(holder('a'), 100));
   assert.ok(!share.hasRoom(holder('b')));

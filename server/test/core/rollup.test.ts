@@ -70,7 +70,7 @@ test('days add up to all time, and models to the total', () => {
   );
 });
 
-test('the sums do not depend on the order of the traces or on where batches are cut', () => {
+test('the sums do not depend on the order of the traces or on the batch boundaries', () => {
   fc.assert(
     fc.property(history, fc.nat({ max: 30 }), (traces, cut) => {
       const merged = new Map<string, Measures>();

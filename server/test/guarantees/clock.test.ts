@@ -37,7 +37,7 @@ test('order, days and ids stay right while the clock is set back and forth', asy
     for (const [name, at, expected] of steps) {
       const trace = await post(at, name);
       assert.equal(trace.created_at, expected, name);
-      // An id tells the millisecond of its trace, whatever the clock did.
+      // An id contains the millisecond of its trace, even after clock jumps.
       const ms = Number.parseInt(trace.id.slice(0, 8) + trace.id.slice(9, 13), 16);
       assert.equal(ms, Date.parse(`${expected.slice(0, 23)}Z`), name);
       ids.unshift(trace.id);

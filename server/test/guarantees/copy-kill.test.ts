@@ -8,11 +8,13 @@ import { draftTrace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { assertSameTraces, copyAll, copyArgs, withStoreAt } from '../cli/copy-lab.ts';
-import { assertRefused, eventually } from '../cli/helpers.ts';
+import { assertRefused } from '../cli/helpers.ts';
+import { chooseSeed, seededRandom } from '../support/seeded-random.ts';
+import { eventually } from '../support/eventually.ts';
 import { runCli, spawnCli } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
-import { rounds, seededRandom } from './crash-lab.ts';
+import { rounds } from './crash-lab.ts';
 
 const postgres = usePostgres();
 const folder = temporaryFolder();
@@ -24,7 +26,8 @@ const total = teams * tracesOfTeam;
 
 let filling: Promise<string> | null = null;
 /** A file with some teams, a key each, and 21,000 traces, some of them compressed. */
-const source = (): Promise<string> => (filling ??= fill(`sqlite:${join(folder.path, 'house.db')}`));
+const source = (): Promise<string> =>
+  (filling ??= fill(`sqlite:${join(folder.path, 'source.db')}`));
 
 async function fill(place: string): Promise<string> {
   await withStoreAt(place, async (store) => {
@@ -48,26 +51,26 @@ async function fill(place: string): Promise<string> {
   return place;
 }
 
-/** Kills a copy some time after it has begun to copy; tells what the target has then. */
+/** Kills a copy some time after it has begun to copy; returns how many traces the target has then. */
 async function killCopy(from: string, to: string, afterMs: number): Promise<number> {
   return withStoreAt(to, async (store) => {
     const count = async () => (await store.teams(0)).reduce((sum, { traces }) => sum + traces, 0);
     const before = await count();
     const child = spawnCli(copyArgs(from, to));
     const ended = new Promise((resolve) => child.once('close', resolve));
-    const hasBegun = async () => ((await count()) > before ? true : null);
-    await eventually('the copy goes on', 20_000, hasBegun, 5);
+    const hasBegun = async () => (await count()) > before;
+    await eventually('copied traces', 20_000, hasBegun, 5);
     await sleep(afterMs);
     child.kill('SIGKILL');
     await ended;
     const traces = await count();
     const keys = await store.keys(null);
-    if (traces < total) assert.deepEqual(keys, [], 'nobody can sign in at half a copy');
+    if (traces < total) assert.deepEqual(keys, [], 'no key works on an incomplete copy');
     return traces;
   });
 }
 
-/** It began where the killed one ended; PostgreSQL may have finished one more transaction after its client was dead. */
+/** It continued where the killed one ended; PostgreSQL may have finished one more transaction after its client was dead. */
 function assertWentOn(copied: number, before: number): void {
   const left = total - before;
   assert.ok(copied === left || copied === left - limits.moveRowsMax, `${copied} of ${left}`);
@@ -75,12 +78,13 @@ function assertWentOn(copied: number, before: number): void {
 
 /** Kills copies at random moments until it has been done a few times, then lets one end. */
 async function copyWithKills(t: TestContext, from: string, to: string): Promise<void> {
-  const { seed, random } = seededRandom();
+  const seed = chooseSeed();
+  const random = seededRandom(seed);
   const places: number[] = [];
   while (places.length < rounds(3) && (places.at(-1) ?? 0) < total) {
     places.push(await killCopy(from, to, random() * 200));
   }
-  t.diagnostic(`CRASH_SEED=${seed}: killed at ${places.join(', ')} of ${total}`);
+  t.diagnostic(`seed ${seed}: killed at ${places.join(', ')} of ${total}`);
   assert.ok((places[0] ?? total) < total, 'none was killed before the end');
   const report = await copyAll(from, to);
   assert.equal(report.traces, total);
@@ -88,7 +92,7 @@ async function copyWithKills(t: TestContext, from: string, to: string): Promise<
   assert.equal(report.keys, teams);
 }
 
-test('copies into PostgreSQL and back that are killed again and again end with everything, once', async (t) => {
+test('copies into PostgreSQL and back that are killed repeatedly end with every trace exactly once', async (t) => {
   const stores = [await source(), await postgres.createDatabase(), `sqlite:${folder.path}/new.db`];
   for (const [i, target] of stores.slice(1).entries()) {
     await copyWithKills(t, stores[i] ?? '', target);
@@ -96,10 +100,10 @@ test('copies into PostgreSQL and back that are killed again and again end with e
   }
 });
 
-test('a copy that loses its connection says so in a sentence, and goes on when it is run again', async (t) => {
+test('a copy that loses its connection ends with a clear message, and continues when it is run again', async (t) => {
   const target = await postgres.createDatabase();
   const before = await killCopy(await source(), target, 0);
-  // What every transaction needs first is taken, so that the copy stands in the middle of one when it is cut off.
+  // A lock on what every transaction needs first: the copy waits inside a transaction when its connection is cut.
   const holder = new pg.Client({ connectionString: target });
   await holder.connect();
   t.after(() => holder.end());
@@ -107,9 +111,9 @@ test('a copy that loses its connection says so in a sentence, and goes on when i
   await holder.query('lock table team_counters in exclusive mode');
   const running = runCli(copyArgs(await source(), target));
   const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  const [found] = await eventually('the copy waits', 20_000, async () => {
+  const [found] = await eventually('a copy that waits', 20_000, async () => {
     const rows = await postgres.sql(target, waiting);
-    return rows.length > 0 ? rows : null;
+    return rows.length > 0 && rows;
   });
   await postgres.sql(target, 'select pg_terminate_backend($1)', [found?.['pid']]);
   assertRefused(await running, 1, /^The store is not responding\. \(.*terminat.*\)\n$/);

@@ -2,8 +2,6 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Database } from '../../src/store/open-store.ts';
@@ -12,28 +10,17 @@ import { verifyTeam } from '../../src/tools/verify.ts';
 import { inParallel } from '../cli/helpers.ts';
 import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { readRequestLog } from '../support/request-log.ts';
 import { temporaryFolder } from '../support/service.ts';
 
-/** How often the random tests run: few times in `npm test`, many in `npm run test:soak`. */
+/** How many rounds the random tests run: few in `npm test`, many in `npm run test:soak`. */
 export function rounds(inTests: number): number {
   const asked = process.env['CRASH_ROUNDS'];
   return asked === undefined ? inTests : Number(asked);
 }
 
-/** Random moments that can be had again: the seed is printed by every test that uses it. */
-export function seededRandom(): { seed: number; random: () => number } {
-  const seed = Number(process.env['CRASH_SEED'] ?? Math.floor(Math.random() * 2 ** 31));
-  let state = seed >>> 0;
-  const random = (): number => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-  return { seed, random };
-}
-
-/** Teams with a key each, made in the store before any server runs. */
+/** A team with an API key, made in the store before a server runs. */
 export interface LoadTeam {
   id: string;
   key: string;
@@ -54,7 +41,7 @@ export async function makeTeams(place: Place, count: number): Promise<LoadTeam[]
   });
 }
 
-/** A store; a path alone is that of a SQLite file. */
+/** A store. A plain path is that of a SQLite file. */
 export type Place = Database | string;
 
 export async function withTool<T>(place: Place, work: (store: Store) => Promise<T>): Promise<T> {
@@ -67,18 +54,18 @@ export async function withTool<T>(place: Place, work: (store: Store) => Promise<
   }
 }
 
-/** A server of its own process on a fresh store, for one test. */
+/** A server in a separate process on a new store, for one test. */
 export interface Stage {
   server: ServerProcess;
   databasePath: string;
   folder: string;
   teams: readonly LoadTeam[];
-  /** Of the first team. */
+  /** The API key of the first team. */
   key: string;
   hostname: string;
   port: number;
-  /** Ends the server without further ado and takes everything away. */
-  strike(): Promise<void>;
+  /** Kills the server and removes its files. */
+  tearDown(): Promise<void>;
 }
 
 export async function setStage(teamCount = 1): Promise<Stage> {
@@ -96,7 +83,7 @@ export async function setStage(teamCount = 1): Promise<Stage> {
     key: teams[0]?.key ?? '',
     hostname,
     port: Number(port),
-    async strike() {
+    async tearDown() {
       await server.end('SIGKILL');
       folder.remove();
     },
@@ -104,43 +91,39 @@ export async function setStage(teamCount = 1): Promise<Stage> {
 }
 
 export interface Load {
-  /** Resolves when the ledger has its first entry of this load. */
+  /** Resolves when the first request of this load is acknowledged. */
   begun(): Promise<void>;
-  /** The clients stop, or have stopped; tells how many answers of each status there were. */
+  /** Resolves when the clients have stopped by themselves. */
+  ended: Promise<void>;
+  /** Stops the clients, if they still run, and returns how many answers of each status there were. */
   end(): Promise<Record<string, number>>;
 }
 
-const loadProgram = fileURLToPath(new URL('load.ts', import.meta.url));
-
-/** Starts the clients in a process of their own. */
+/** Starts the clients in a separate process. Their request log is in the folder. */
 export function startLoad(
   url: string,
   folder: string,
   clients: number,
-  round: number,
+  round: number | 'last',
   teams: readonly LoadTeam[],
+  program: 'load.ts' | 'idempotency-load.ts' = 'load.ts',
 ): Load {
-  const args = [
-    url,
-    ledgerPath(folder),
-    String(clients),
-    String(round),
-    ...teams.map(({ key }) => key),
-  ];
-  const child = spawn(process.execPath, [loadProgram, ...args], {
+  const path = requestLogPath(folder);
+  const keys = teams.map(({ key }) => key);
+  const args = [program, url, path, String(clients), String(round), ...keys];
+  const bytesBefore = statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+  const child = spawn(process.execPath, args, {
+    cwd: import.meta.dirname,
     stdio: ['ignore', 'pipe', 'inherit'],
   });
-  const bytesBefore = ledgerBytes(folder);
   let stdout = '';
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
+  const hasBegun = () =>
+    existsSync(path) && readFileSync(path).subarray(bytesBefore).includes('acknowledged');
   return {
-    async begun() {
-      for (let waits = 0; ledgerBytes(folder) === bytesBefore; waits++) {
-        assert.ok(waits < 1000, 'nothing was acknowledged for 10 s');
-        await sleep(10);
-      }
-    },
+    begun: async () => void (await eventually('an acknowledged request', 20_000, hasBegun, 10)),
+    ended,
     async end() {
       child.kill('SIGTERM');
       await ended;
@@ -149,46 +132,39 @@ export function startLoad(
   };
 }
 
-function ledgerBytes(folder: string): number {
-  return statSync(ledgerPath(folder), { throwIfNoEntry: false })?.size ?? 0;
+export function requestLogPath(folder: string): string {
+  return join(folder, 'requests.log');
 }
 
-function ledgerPath(folder: string): string {
-  return join(folder, 'ledger.txt');
-}
-
-export interface Entry {
+/** A trace that was acknowledged to a client of the load. */
+export interface AcknowledgedTrace {
   team: number;
   id: string;
-  nonce: string;
+  /** The name of its request, which it has as its user. */
+  name: string;
 }
 
-export function readLedger(folder: string): Entry[] {
-  if (!existsSync(ledgerPath(folder))) return [];
-  return readFileSync(ledgerPath(folder), 'utf8')
-    .split('\n')
-    .filter((line) => line !== '')
-    .map((line) => {
-      const [team = '', id = '', nonce = ''] = line.split(' ');
-      return { team: Number(team), id, nonce };
-    });
+export function readAcknowledged(folder: string): AcknowledgedTrace[] {
+  return readRequestLog(requestLogPath(folder)).flatMap(({ team, name, acknowledged }) =>
+    acknowledged.flatMap(({ ids }) => ids.map((id) => ({ team, id, name }))),
+  );
 }
 
-export interface Balance {
+export interface Comparison {
   acknowledged: number;
   stored: number;
-  lost: Entry[];
-  /** Requests that were stored more than once, by their nonce. */
+  lost: AcknowledgedTrace[];
+  /** The names of requests that were stored more than once. */
   twice: string[];
 }
 
-/** Holds the ledger against the store, and recounts the store. */
-export async function balance(
+/** Compares the request log with the store, and verifies the store. */
+export async function compareWithStore(
   databasePath: string,
   folder: string,
   teams: readonly LoadTeam[],
-): Promise<Balance> {
-  const ledger = readLedger(folder);
+): Promise<Comparison> {
+  const acknowledged = readAcknowledged(folder);
   const idOf = new Map<string, string>();
   const twice: string[] = [];
   let stored = 0;
@@ -201,14 +177,14 @@ export async function balance(
       await store.audit(teamId, async ({ traces }) => {
         for await (const chunk of traces) {
           for (const { id, user_identifier } of chunk) {
-            const nonce = user_identifier ?? '';
-            if (idOf.has(nonce)) twice.push(nonce);
-            idOf.set(nonce, id);
+            const name = user_identifier ?? '';
+            if (idOf.has(name)) twice.push(name);
+            idOf.set(name, id);
           }
         }
       });
     }
   });
-  const lost = ledger.filter(({ id, nonce }) => idOf.get(nonce) !== id);
-  return { acknowledged: ledger.length, stored, lost, twice };
+  const lost = acknowledged.filter(({ id, name }) => idOf.get(name) !== id);
+  return { acknowledged: acknowledged.length, stored, lost, twice };
 }

@@ -24,7 +24,7 @@ test('a damaged file is answered with 503 for what cannot be read or written, an
     assert.deepEqual([page.status, page.json.code], [503, 'store_unavailable']);
     assert.equal(page.headers.get('retry-after'), '5');
     assert.match(second.log(), /malformed/);
-    // The writer finds the damage when it writes, and takes nothing more: /readyz tells.
+    // The writer finds the damage when it writes, and then accepts no more writes: /readyz is 503.
     assert.equal((await second.call(null, 'GET', '/readyz')).status, 200);
     for (let i = 0; i < 2; i++) {
       const posted = await second.call(key, 'POST', '/traces', { model: 'm' });

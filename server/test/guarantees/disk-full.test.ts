@@ -4,18 +4,11 @@ import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import {
-  assertRefused,
-  call,
-  eventually,
-  postTrace,
-  startServer,
-  toolOn,
-  totalOf,
-} from '../cli/helpers.ts';
+import { assertRefused, call, postTrace, startServer, toolOn, totalOf } from '../cli/helpers.ts';
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import type { ServerProcess } from '../support/cli.ts';
-import { assertVerifyClean, mountTmpfs, serveOnce } from '../process/helpers.ts';
+import { assertVerifyClean, mountTmpfs, serveToEnd } from '../process/helpers.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 
 interface Disk {
@@ -26,7 +19,7 @@ interface Disk {
   free(): void;
 }
 
-/** A server on a disk of 4 MiB. Null where there can be no such disk; the test is skipped then, with the reason. */
+/** A server on a disk of 4 MiB. Null, and a skipped test, if there can be no such disk. */
 async function smallDisk(t: TestContext): Promise<Disk | null> {
   const mount = await mountTmpfs(t, 'size=4m');
   if (mount.kind === 'impossible') {
@@ -61,7 +54,7 @@ function payload(): { input: string } {
   return { input: randomBytes(15_000).toString('base64') };
 }
 
-test('a full disk refuses writes, serves reads, and is over when there is room again', async (t) => {
+test('on a full disk writes fail and reads work; writes succeed again when there is room', async (t) => {
   const disk = await smallDisk(t);
   if (!disk) return;
   const { server, key, tool } = disk;
@@ -69,7 +62,7 @@ test('a full disk refuses writes, serves reads, and is over when there is room a
   assert.equal(first.status, 201);
   disk.fill();
 
-  // What the database's files have already taken of the disk may hold a few more.
+  // The space that the database files already have may hold a few more.
   let stored = 1;
   for (;;) {
     const { status, body } = await postTrace(server.url, key, payload());
@@ -94,7 +87,7 @@ test('a full disk refuses writes, serves reads, and is over when there is room a
   await eventually('a write that succeeds', 5000, async () => {
     const { status } = await postTrace(server.url, key, payload());
     assert.ok(status === 201 || status === 507, `${status}`);
-    return status === 201 ? true : null;
+    return status === 201;
   });
   assert.equal(await totalOf(server.url, key), stored + 1);
   await assertVerifyClean(tool);
@@ -127,14 +120,14 @@ test('16 clients that fill the disk get 201 or 507, and every 201 is counted onc
   assert.equal(await totalOf(server.url, key), stored);
   await assertVerifyClean(tool);
 
-  // Also when it is cut off while the disk is full.
+  // Also after a kill while the disk is full.
   await server.end('SIGKILL');
   const again = await startServer(t, tool);
   assert.equal(await totalOf(again.url, key), stored);
   await assertVerifyClean(tool);
 });
 
-/** Until not even a small write finds a place in what the files have already taken. */
+/** Fills the disk until not even a small write fits into the space that the files already have. */
 async function fillToTheLast({ server, key, fill }: Disk): Promise<void> {
   fill();
   let refused = 0;
@@ -145,7 +138,7 @@ async function fillToTheLast({ server, key, fill }: Disk): Promise<void> {
   assert.equal(refused, 3, 'the disk is never full');
 }
 
-test('commands that read work on a full disk, and demo says why it cannot', async (t) => {
+test('commands that only read work on a full disk, and demo says why it cannot', async (t) => {
   const disk = await smallDisk(t);
   if (!disk) return;
   const { tool } = disk;
@@ -158,10 +151,10 @@ test('commands that read work on a full disk, and demo says why it cannot', asyn
   await assertVerifyClean(tool);
   // A new store has no room here at all.
   const other = toolOn(tool.path.replace('tracetally.db', 'other.db'));
-  assertRefused(await serveOnce(other), 1, /full/);
+  assertRefused(await serveToEnd(other), 1, /full/);
 });
 
-test('a key that a full disk cannot hold is refused with a sentence, not a stack trace', async (t) => {
+test('keys create on a full disk fails with a clear message, not a stack trace', async (t) => {
   const disk = await smallDisk(t);
   if (!disk) return;
   const { tool } = disk;

@@ -1,13 +1,14 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.ts';
 import type { TestPostgres } from '../support/postgres.ts';
 
-/** What can befall a PostgreSQL. Each resolves when it answers again. */
+/** Ways to break PostgreSQL. Each resolves when it answers again. */
 export interface PostgresKills {
-  /** Ends some connections of the servers the soft way; tells how many. */
+  /** Terminates some connections of the servers; returns how many. */
   cutConnections(): Promise<number>;
-  /** SIGKILL to the process of one connection: PostgreSQL then ends all the others and starts anew. */
+  /** SIGKILL to the process of one connection: PostgreSQL then ends all the others and restarts. */
   killBackend(): Promise<void>;
   /** SIGKILL to all its processes at once, and a start after a pause. */
   killAll(pauseMs: number): Promise<void>;
@@ -21,20 +22,18 @@ const connections = `
 const answerMsMax = 60_000;
 
 export function openPostgresKills(postgres: TestPostgres, database: string): PostgresKills {
-  /** Asks until there is something to see: PostgreSQL may be just starting, or no server is connected to it yet. */
+  /** Asks until there is a row: PostgreSQL may be just starting, or no server is connected to it yet. */
   async function ask(text: string): Promise<Record<string, unknown>> {
-    let fault: unknown = new Error(`nothing to see: ${text}`);
-    const untilMs = performance.now() + answerMsMax;
-    while (performance.now() < untilMs) {
+    let last = 'no row';
+    const look = async () => {
       try {
-        const [row] = await postgres.sql(database, text);
-        if (row) return row;
+        return (await postgres.sql(database, text))[0];
       } catch (error) {
-        fault = error;
+        last = String(error);
+        return null;
       }
-      await sleep(10);
-    }
-    throw fault;
+    };
+    return eventually(() => `a row of ${text} (${last})`, answerMsMax, look, 10);
   }
 
   async function findPostmaster(): Promise<number> {
@@ -50,14 +49,19 @@ export function openPostgresKills(postgres: TestPostgres, database: string): Pos
     },
     async killBackend() {
       const postmaster = await findPostmaster();
-      let pid = 0;
-      // One that has just ended by itself does not count.
-      while (parentOf(pid) !== postmaster) {
-        pid = Number((await ask(`${connections} limit 1`))['pid']);
-      }
+      const pid = await eventually('a process of a connection', answerMsMax, async () => {
+        const found = Number((await ask(`${connections} limit 1`))['pid']);
+        // One that has just ended by itself does not count.
+        return parentOf(found) === postmaster && found;
+      });
       process.kill(pid, 'SIGKILL');
-      // As long as the postmaster has not heard of it, nothing has happened yet.
-      while (parentOf(pid) === postmaster) await sleep(5);
+      // Until the postmaster has noticed, nothing has happened yet.
+      await eventually(
+        'the end of the process',
+        answerMsMax,
+        () => parentOf(pid) !== postmaster,
+        5,
+      );
       await ask('select 1');
     },
     async killAll(pauseMs) {
@@ -78,7 +82,7 @@ function processes(): number[] {
     .map(Number);
 }
 
-/** Null where there is no such process. */
+/** Null if there is no such process. */
 function parentOf(pid: number): number | null {
   try {
     const status = readFileSync(`/proc/${pid}/status`, 'utf8');
@@ -88,7 +92,7 @@ function parentOf(pid: number): number | null {
   }
 }
 
-/** Without its postmaster a process of PostgreSQL ends by itself, and may have been quicker. */
+/** Without its postmaster a process of PostgreSQL ends by itself, and may be gone already. */
 function killIfThere(pid: number): void {
   try {
     process.kill(pid, 'SIGKILL');

@@ -2,20 +2,20 @@ import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import { eventually } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import type { LoadTeam } from './crash-lab.ts';
 
-/** Servers side by side on one database. One that was killed is started again until it runs, as a supervisor would. */
+/** Servers on one database. A killed one is started again until it runs, as a supervisor would do. */
 export interface Fleet {
-  /** Where each of them is, or was last. */
+  /** The current or last address of each server. */
   urls(): string[];
-  /** SIGKILL to one that runs, but never to the first: that one has to live through everything. False where no other runs. */
+  /** SIGKILL to a running server, but never to the first: that one has to survive everything. False if no other runs. */
   killOne(random: () => number): boolean;
-  /** Resolves when all of them run and each says that it is ready. */
+  /** Resolves when all of them run and are ready. */
   settle(): Promise<void>;
-  /** The words of those that ended though nobody killed them. */
+  /** The last output of servers that ended without being killed. */
   fallen(): string[];
   end(): Promise<void>;
 }
@@ -26,7 +26,7 @@ interface Berth {
   starting: Promise<void>;
 }
 
-/** So long a server is started again and again while its database is away, on a machine that has much else to do. */
+/** How long to try to start a server while its database is down, on a busy machine. */
 const startMsMax = 60_000;
 
 export async function startFleet(database: string, size: number): Promise<Fleet> {
@@ -77,9 +77,9 @@ export async function startFleet(database: string, size: number): Promise<Fleet>
     },
     async settle() {
       await Promise.all(berths.map(({ starting }) => starting));
-      assert.deepEqual(fallen, [], 'servers ended though nobody killed them');
+      assert.deepEqual(fallen, [], 'servers ended without being killed');
       for (const { url } of berths) {
-        const isReady = async () => ((await fetch(`${url}/readyz`)).status === 200 ? true : null);
+        const isReady = async () => (await fetch(`${url}/readyz`)).status === 200;
         await eventually(`${url} is ready`, 60_000, isReady);
       }
     },
@@ -93,24 +93,26 @@ export async function startFleet(database: string, size: number): Promise<Fleet>
 }
 
 export interface FleetLoad {
-  /** How many requests were acknowledged, as of a moment ago. */
+  /** How many requests were acknowledged until a moment ago. */
   acknowledged(): number;
-  /** The clients make no new requests, and have an answer to all with a key. Counts the answers. */
+  /** Resolves when the clients have stopped and every idempotent request has its answer. Counts the answers. */
   end(): Promise<Record<string, number>>;
-  /** Ends the clients without further ado, where they still run. */
+  /** Kills the clients if they still run. */
   drop(): void;
 }
 
 const loadProgram = fileURLToPath(new URL('fleet-load.ts', import.meta.url));
 
-/** Starts the clients in a process of their own. It is told where the servers are. */
+/** Starts the clients in a separate process, which is told where the servers are. */
 export function startFleetLoad(
   fleet: Fleet,
-  ledgerPath: string,
+  logPath: string,
   clients: number,
+  seed: number,
   teams: readonly LoadTeam[],
 ): FleetLoad {
-  const args = [loadProgram, ledgerPath, String(clients), ...teams.map(({ key }) => key)];
+  const keys = teams.map(({ key }) => key);
+  const args = [loadProgram, logPath, String(clients), String(seed), ...keys];
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'inherit', 'ipc'] });
   let stdout = '';
   let acknowledged = 0;

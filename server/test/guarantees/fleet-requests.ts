@@ -1,34 +1,39 @@
-/** A request of the fleet's clients, made from nothing but its nonce: whoever knows the nonce can send it again to the byte. */
-export interface FleetRequest {
-  path: '/traces' | '/traces/batch';
-  body: string;
-  /** It carries its nonce as its Idempotency-Key. */
-  isKeyed: boolean;
-  /** How many traces it stores. Trace i carries `nonce/i` as its user. */
+import type { Post } from '../support/post-traces.ts';
+
+/** A request of the fleet's clients. It is derived from its name alone, so it can be sent again byte for byte. */
+export interface FleetPost extends Post {
+  /** Whether it carries its name as its idempotency key. */
+  isIdempotent: boolean;
+  /** How many traces it stores. Trace i has `name/i` as its user. */
   traces: number;
 }
 
-/** The nonce of a client's n-th request. */
-export function nonceOf(client: number, n: number): string {
-  return `${n % 5 === client % 5 ? 'keyed' : 'plain'}.${client}.${n}`;
+/** Short for idempotent requests: the next server then often gets a request that the first one is still working on. */
+const answerMsMax = { idempotent: 700, plain: 60_000 };
+
+/** The name of a client's n-th request. */
+export function requestName(client: number, n: number): string {
+  return `${n % 5 === client % 5 ? 'idempotent' : 'plain'}.${client}.${n}`;
 }
 
-/** A plain request is one trace; one with a key is one, or a batch of up to seven. */
-export function fleetRequest(nonce: string): FleetRequest {
-  const [kind, , n] = nonce.split('.');
-  const isKeyed = kind === 'keyed';
-  const traces = Array.from({ length: isKeyed ? 1 + (Number(n) % 7) : 1 }, (_, i) => ({
+/** A plain request is one trace; an idempotent one is one, or a batch of up to seven. */
+export function fleetPost(name: string): FleetPost {
+  const [kind, , n] = name.split('.');
+  const isIdempotent = kind === 'idempotent';
+  const traces = Array.from({ length: isIdempotent ? 1 + (Number(n) % 7) : 1 }, (_, i) => ({
     model: 'gpt-4o',
-    input: `question ${nonce}`,
-    latency_ms: nonce.length,
+    input: `question ${name}`,
+    latency_ms: name.length,
     cost_usd: 0.000123,
     feature_name: 'fleet',
-    user_identifier: `${nonce}/${i}`,
+    user_identifier: `${name}/${i}`,
   }));
   return {
     path: traces.length === 1 ? '/traces' : '/traces/batch',
     body: JSON.stringify(traces.length === 1 ? traces[0] : { traces }),
-    isKeyed,
+    headers: isIdempotent ? { 'idempotency-key': name } : {},
+    withinMs: answerMsMax[isIdempotent ? 'idempotent' : 'plain'],
+    isIdempotent,
     traces: traces.length,
   };
 }

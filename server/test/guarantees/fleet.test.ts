@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { eventually } from '../cli/helpers.ts';
+import { chooseSeed, seededRandom, shuffled } from '../support/seeded-random.ts';
+import { eventually } from '../support/eventually.ts';
 import { runCli } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
-import { makeTeams, rounds, seededRandom } from './crash-lab.ts';
+import { makeTeams, rounds } from './crash-lab.ts';
 import type { LoadTeam } from './crash-lab.ts';
-import { readBooks } from './fleet-books.ts';
+import { checkFleet } from './fleet-check.ts';
 import { openPostgresKills } from './fleet-kills.ts';
 import { startFleet, startFleetLoad } from './fleet-lab.ts';
 import type { Fleet, FleetLoad } from './fleet-lab.ts';
@@ -17,44 +18,46 @@ import type { Fleet, FleetLoad } from './fleet-lab.ts';
 const postgres = usePostgres();
 const servers = 4;
 const clients = 64;
-/** Between one blow and the next, so that each of them meets servers at work. */
+/** Between one kill and the next, so that each of them hits servers at work. */
 const acknowledgedBetween = 50;
 
-test('four servers on one PostgreSQL, and kills of all of them: one busy team loses nothing', (t) =>
-  surviveMayhem(t, 1));
+test('kills of four servers and of their PostgreSQL lose no trace of one busy team', (t) =>
+  surviveKills(t, 1));
 
-test('four servers on one PostgreSQL, and kills of all of them: 1,000 teams lose nothing', (t) =>
-  surviveMayhem(t, 1000));
+test('kills of four servers and of their PostgreSQL lose no trace of 1,000 teams', (t) =>
+  surviveKills(t, 1000));
 
-async function surviveMayhem(t: TestContext, teamCount: number): Promise<void> {
-  const { seed, random } = seededRandom();
+async function surviveKills(t: TestContext, teamCount: number): Promise<void> {
+  const seed = chooseSeed();
+  const random = seededRandom(seed);
   t.diagnostic(`seed ${seed}`);
   const folder = temporaryFolder();
-  const ledgerPath = join(folder.path, 'ledger.txt');
+  const logPath = join(folder.path, 'requests.log');
   const database = await postgres.createDatabase();
   const teams = await makeTeams({ kind: 'postgres', url: database }, teamCount);
   const logBytes = postgres.log().length;
   const fleet = await startFleet(database, servers);
-  const load = startFleetLoad(fleet, ledgerPath, clients, teams);
+  const load = startFleetLoad(fleet, logPath, clients, seed, teams);
   try {
-    const kills = await makeMayhem(fleet, load, database, random);
+    const kills = await killAtRandom(fleet, load, database, random);
     await fleet.settle();
     const answers = await load.end();
-    assert.deepEqual(fleet.fallen(), [], 'servers ended though nobody killed them');
+    assert.deepEqual(fleet.fallen(), [], 'servers ended without being killed');
 
     const deadlocks = assertWasHit(postgres.log().slice(logBytes), kills);
-    const books = await readBooks(postgres, database, ledgerPath, teams);
-    assert.deepEqual(books.faults.slice(0, 10), [], `${books.faults.length} faults, seed ${seed}`);
+    const check = await checkFleet(postgres, database, logPath, teams);
+    const { violations } = check;
+    assert.deepEqual(violations.slice(0, 10), [], `${violations.length} violations, seed ${seed}`);
     const statuses = Object.keys(answers).filter((status) => /^\d+$/.test(status));
     assert.deepEqual(statuses, ['201', '503'], JSON.stringify(answers));
-    await assertAllAgree(fleet, database, teams, books.stored);
+    await assertAllAgree(fleet, database, teams, check.stored);
     t.diagnostic(
       `killed: ${kills.server} servers, ${kills.connections} connections, ${kills.backend} backends, ` +
-        `${kills.postgres} times all of PostgreSQL; ${books.requests} requests, ${books.acknowledged} acknowledged, ` +
-        `${books.stored} traces, 0 lost, 0 twice, ${deadlocks} deadlocks; refused ${books.refused}, stored without ` +
-        `an answer ${books.storedUnanswered}; with a key: sent again ${answers['sentAgain']}, replayed ${books.replays}`,
+        `${kills.postgres} times all of PostgreSQL; ${check.requests} requests, ${check.acknowledged} acknowledged, ` +
+        `${check.stored} traces, 0 lost, 0 twice, ${deadlocks} deadlocks; failed ${check.failed}, stored without ` +
+        `an answer ${check.storedUnanswered}; idempotent: sent again ${answers['sentAgain']}, replayed ${check.replays}`,
     );
-    assert.ok(books.replays > 0, 'no retry met what another server had stored');
+    assert.ok(check.replays > 0, 'no retry found what another server had stored');
   } finally {
     load.drop();
     await fleet.end();
@@ -69,8 +72,8 @@ interface Kills {
   postgres: number;
 }
 
-/** Blows of every kind in a random order at random moments, many of them while the fleet has not yet recovered from the last. */
-async function makeMayhem(
+/** Kills of every kind in random order at random moments, many of them before the fleet has recovered from the last. */
+async function killAtRandom(
   fleet: Fleet,
   load: FleetLoad,
   database: string,
@@ -79,10 +82,10 @@ async function makeMayhem(
   const done: Kills = { server: 0, connections: 0, backend: 0, postgres: 0 };
   const { cutConnections, killBackend, killAll } = openPostgresKills(postgres, database);
   const killServer = async (): Promise<void> => {
-    await eventually('a server to kill', 60_000, async () => fleet.killOne(random) || null);
+    await eventually('a server to kill', 60_000, () => fleet.killOne(random));
     done.server += 1;
   };
-  const blows = {
+  const kinds = {
     server: killServer,
     connections: async () => void (done.connections += await cutConnections()),
     async backend() {
@@ -91,33 +94,26 @@ async function makeMayhem(
     },
     async postgres() {
       const restarted = killAll(random() * 300);
-      // Servers die while their database is away, too.
+      // Servers also die while their database is down.
       if (random() < 0.5) await killServer();
       await restarted;
       done.postgres += 1;
     },
   };
   for (let round = 0; round < rounds(2); round++) {
-    const order = shuffled([...Object.values(blows), blows.connections, blows.server], random);
-    for (const strike of order) {
+    const order = shuffled(random, [...Object.values(kinds), kinds.connections, kinds.server]);
+    for (const kill of order) {
       const before = load.acknowledged();
-      const isAtWork = async () => load.acknowledged() - before >= acknowledgedBetween || null;
-      await eventually('the servers at work', 60_000, isAtWork, 10);
+      const isAtWork = () => load.acknowledged() - before >= acknowledgedBetween;
+      await eventually('servers at work', 60_000, isAtWork, 10);
       await sleep(random() * 300);
-      await strike();
+      await kill();
     }
   }
   return done;
 }
 
-function shuffled<T>(items: readonly T[], random: () => number): T[] {
-  return items
-    .map((item) => ({ item, at: random() }))
-    .sort((a, b) => a.at - b.at)
-    .map(({ item }) => item);
-}
-
-/** PostgreSQL's own word that it was hit, and that it never had to break a deadlock. */
+/** The log of PostgreSQL shows that it was hit, and that it never had to break a deadlock. */
 function assertWasHit(log: string, kills: Kills): number {
   const logged = (words: RegExp): number => log.match(words)?.length ?? 0;
   assert.ok(logged(/terminating connection due to administrator command/g) > 0);
@@ -128,7 +124,7 @@ function assertWasHit(log: string, kills: Kills): number {
   return deadlocks;
 }
 
-/** `verify` recounts everything; and what is stored, each server shows. */
+/** `verify` recounts everything, and each server shows what is stored. */
 async function assertAllAgree(
   fleet: Fleet,
   database: string,

@@ -7,18 +7,19 @@ import type { TestContext } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { spawnServer } from '../support/cli.ts';
 import type { HowToRun } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { needProgram } from '../support/debian.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { brokenCopy } from './broken-copy.ts';
-import { balance, makeTeams, readLedger, startLoad } from './crash-lab.ts';
+import { compareWithStore, makeTeams, readAcknowledged, startLoad } from './crash-lab.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 
 const clients = 16;
 
-/** The writer's n-th sync fails with EIO, once. Every later one succeeds, though nobody knows what became of the lost pages. */
+/** The writer's n-th sync fails with EIO. Every later one succeeds, though the state of the lost pages is unknown. */
 const failOnce = (n: number, syncs: string): readonly string[] => [
   'strace',
-  // As a process beside it, so that signals reach the server and not the tracer.
+  // As a separate process, so that signals reach the server and not the tracer.
   '-D',
   '-f',
   '-qq',
@@ -30,7 +31,7 @@ const failOnce = (n: number, syncs: string): readonly string[] => [
   `inject=fsync,fdatasync:error=EIO:when=${n}`,
 ];
 
-test('after a failed sync nothing is acknowledged any more, and a restart brings everything back', async (t) => {
+test('after a failed sync no write is acknowledged, and a restart restores everything', async (t) => {
   const reason = whyNot();
   if (reason !== null) return skipUnlessCi(t, reason);
   for (const n of [12, 13, 25]) {
@@ -87,9 +88,9 @@ async function failUnderLoad(t: TestContext, n: number, how: HowToRun) {
   const load = startLoad(server.url, folder.path, clients, 1, teams);
   await load.begun();
   const hasFailed = () => readFileSync(syncs, 'utf8').includes('(INJECTED)');
-  assert.ok(await within(30_000, hasFailed), 'no sync has failed');
-  await untilStill(folder.path);
-  const before = readLedger(folder.path).length;
+  await eventually('a sync that fails', 30_000, hasFailed, 20);
+  await settle(folder.path);
+  const before = readAcknowledged(folder.path).length;
   const post = await fetch(`${server.url}/traces`, {
     method: 'POST',
     headers,
@@ -97,29 +98,22 @@ async function failUnderLoad(t: TestContext, n: number, how: HowToRun) {
   });
   const ready = await fetch(`${server.url}/readyz`);
   const page = await fetch(`${server.url}/traces?limit=1`, { headers });
-  await within(1000, () => readLedger(folder.path).length > before);
-  const acknowledgedLater = readLedger(folder.path).length - before;
+  // Time for a later acknowledgement. It must not come, except in the control.
+  const isLater = () => readAcknowledged(folder.path).length > before;
+  await eventually('a later acknowledgement', 1000, isLater, 20).catch(() => {});
+  const acknowledgedLater = readAcknowledged(folder.path).length - before;
   await load.end();
   await server.end('SIGTERM');
-  const result = await balance(databasePath, folder.path, teams);
+  const result = await compareWithStore(databasePath, folder.path, teams);
   return { acknowledgedLater, status: post.status, ready: ready.status, page: page.status, result };
 }
 
-/** Whether it came true in that time. */
-async function within(ms: number, isTrue: () => boolean): Promise<boolean> {
-  const deadline = performance.now() + ms;
-  while (!isTrue()) {
-    if (performance.now() > deadline) return false;
-    await sleep(20);
-  }
-  return true;
-}
-
-/** What was acknowledged before the fault may reach the clients a little later. A load that goes on is waited for in vain. */
-async function untilStill(folder: string): Promise<void> {
-  for (let waits = 0; waits < 10; waits++) {
-    const before = readLedger(folder).length;
+/** Answers from before the fault may be logged a little later. In the control the load goes on, and this gives up. */
+async function settle(folder: string): Promise<void> {
+  const isStill = async () => {
+    const before = readAcknowledged(folder).length;
     await sleep(200);
-    if (readLedger(folder).length === before) return;
-  }
+    return readAcknowledged(folder).length === before;
+  };
+  await eventually('a log that no longer grows', 2000, isStill, 0).catch(() => {});
 }

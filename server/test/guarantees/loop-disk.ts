@@ -2,12 +2,12 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** An ext4 file system of its own, in a file, whose power can be cut. Needs root and loop devices. */
+/** An ext4 file system in a file, whose power can be cut. Needs root and loop devices. */
 export interface LoopDisk {
   path: string;
   /** From this moment nothing more reaches the disk, not even what the kernel still holds: FS_IOC_SHUTDOWN without a flush. */
   cutPower(): void;
-  /** Takes the dead file system away and mounts what is really on the disk. */
+  /** Unmounts the dead file system and mounts what is really on the disk. */
   remount(): void;
   remove(): void;
 }
@@ -20,7 +20,7 @@ export function makeLoopDisk(folder: string, mib: number): LoopDisk | { reason: 
   const image = join(folder, 'disk.img');
   const path = join(folder, 'disk');
   mkdirSync(path);
-  if (process.getuid?.() !== 0) return { reason: 'needs root, to mount a file system of its own' };
+  if (process.getuid?.() !== 0) return { reason: 'needs root to mount a file system' };
   const steps: [string, ...string[]][] = [
     ['truncate', '-s', `${mib}M`, image],
     ['mkfs.ext4', '-q', '-F', image],

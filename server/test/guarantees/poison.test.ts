@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { startTestService } from '../support/service.ts';
 
-test('a row that the store refuses fails its own caller alone, though it shares a commit with others', async () => {
+test('a row that the store rejects fails only its own request, though others share its commit', async () => {
   const service = await startTestService();
-  // The real store refuses, by a trigger that only this test knows. A lock held for a moment makes all wait for one commit.
+  // A trigger makes the real store reject the row. A lock held for a moment makes all requests wait for one commit.
   const beside = new DatabaseSync(service.databasePath, { timeout: 5000 });
   beside.exec(`create trigger poison before insert on traces when new.model = 'poison'
     begin select raise(abort, 'refused'); end`);
@@ -21,7 +22,8 @@ test('a row that the store refuses fails its own caller alone, though it shares 
           cost_usd: 0.1,
         }),
       );
-      await new Promise((resolve) => setTimeout(resolve, 150));
+      // The time in which requests gather behind the lock.
+      await sleep(150);
       beside.exec('commit');
       for (const [i, reply] of (await Promise.all(waiting)).entries()) {
         assert.equal(reply.status, i % 10 === 3 ? 500 : 201, `team ${i}: ${reply.text}`);

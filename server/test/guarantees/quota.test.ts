@@ -10,7 +10,7 @@ import { skipUnlessCi } from '../support/skip.ts';
 import { assertVerifyClean } from '../process/helpers.ts';
 import { makeTeams } from './crash-lab.ts';
 
-/** Some of the writer's writes into the log fail with this error, and so does what is written to learn why. */
+/** Some of the writer's writes into the -wal file fail with this error, and so does the probe that looks for the cause. */
 function failWrites(path: string, error: string): readonly string[] {
   const options = '-D -f -qq -o /dev/null -e trace=pwrite64,write'.split(' ');
   const paths = ['-P', `${path}-wal`, '-P', `${path}.probe`];
@@ -20,7 +20,7 @@ function failWrites(path: string, error: string): readonly string[] {
   return ['strace', ...options, ...paths, ...log, ...probe];
 }
 
-test('a full quota is answered like a full disk, and is over when there is room again', async (t) => {
+test('a full quota is answered like a full disk, and writes succeed again when there is room', async (t) => {
   const missing = needProgram('strace');
   if (missing !== null) return skipUnlessCi(t, missing);
   const folder = temporaryFolder();
@@ -45,7 +45,7 @@ test('a full quota is answered like a full disk, and is over when there is room 
     assert.equal((await call(`${server.url}/readyz`, null)).status, 200);
   }
   const stored = statuses.filter((status) => status === 201).length;
-  assert.ok(statuses.includes(507), 'the fault never came: the test proves nothing');
+  assert.ok(statuses.includes(507), 'the fault was never injected: the test proves nothing');
   assert.equal(statuses.at(-1), 201, 'writes resume by themselves');
   assert.equal(await totalOf(server.url, key), stored);
   await assertVerifyClean(tool);
@@ -54,7 +54,7 @@ test('a full quota is answered like a full disk, and is over when there is room 
   assert.equal(await totalOf(again.url, key), stored);
 });
 
-test('a write error that is not about room still stops the writer', async (t) => {
+test('a write error that is not about space still stops the writer', async (t) => {
   const missing = needProgram('strace');
   if (missing !== null) return skipUnlessCi(t, missing);
   const folder = temporaryFolder();

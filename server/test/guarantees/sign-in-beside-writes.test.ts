@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { startTestService } from '../support/service.ts';
 
-test('a sign-in that finds the file busy holds up no other request, and succeeds when the file is free', async () => {
+test('a sign-in on a busy file blocks no other request, and succeeds when the file is free', async () => {
   const service = await startTestService();
   const { key, keyId } = await service.keyFor();
   const { code, record } = makeSignInCode(keyId, Date.now() * 1000);

@@ -15,7 +15,7 @@ after(() => service.stop());
 
 const isReplay = ({ headers }: Answer): boolean => headers.get('idempotent-replayed') === 'true';
 
-/** Sixty-four clients begin at once. */
+/** 64 clients start at the same time. */
 function atOnce<T>(work: (client: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: clients }, (_, i) => work(i)));
 }
@@ -40,7 +40,7 @@ const requests: readonly [what: string, path: string, body: object, traces: numb
 ];
 
 for (const [what, path, body, traces] of requests) {
-  test(`${what} that 64 clients send at once with one key is stored once, and all get one reply`, async () => {
+  test(`${what} that 64 clients send concurrently with one idempotency key is stored once, and all get the same reply`, async () => {
     const team = await service.keyFor();
     const rounds = 4;
     for (let round = 1; round <= rounds; round++) {
@@ -60,7 +60,7 @@ for (const [what, path, body, traces] of requests) {
   });
 }
 
-test('of two bodies that race for one key the first one wins, and all of the other are refused', async () => {
+test('if two bodies race for one idempotency key, the first is stored and the other always refused', async () => {
   const team = await service.keyFor();
   const rounds = 4;
   for (let round = 1; round <= rounds; round++) {
@@ -80,7 +80,7 @@ test('of two bodies that race for one key the first one wins, and all of the oth
   }
 });
 
-test('64 clients that repeat every request, in two teams with the same keys, store each once a team', async () => {
+test('64 clients that repeat every request, in two teams with the same idempotency keys, store each once per team', async () => {
   const teams = [await service.keyFor(), await service.keyFor()] as const;
   const requestsEach = 3;
   await atOnce(async (client) => {
@@ -95,7 +95,7 @@ test('64 clients that repeat every request, in two teams with the same keys, sto
         assert.deepEqual([answer.status, answer.json.team_id], [201, teamId], answer.text);
         texts.set(teamId, (texts.get(teamId) ?? new Set()).add(answer.text));
         const found = await service.call(key, 'GET', `/traces/${answer.json.id}`);
-        assert.equal(found.text, answer.text, 'what is told is there');
+        assert.equal(found.text, answer.text, 'an acknowledged trace can be read');
       }
       assert.deepEqual(
         [...texts.values()].map(({ size }) => size),
@@ -106,7 +106,7 @@ test('64 clients that repeat every request, in two teams with the same keys, sto
   for (const team of teams) await assertStored(team, (clients / 2) * requestsEach);
 });
 
-test('64 clients with batches at once: each is whole in the very next list and sum, and the totals are exact', async () => {
+test('with 64 concurrent clients each batch is complete in the next list and sum, and the totals are exact', async () => {
   const shared = await service.keyFor();
   const [batches, items] = [3, 20];
   const ranges: string[][] = [];
@@ -136,7 +136,7 @@ test('64 clients with batches at once: each is whole in the very next list and s
   });
   const placeOf = new Map(ids.map((id, i) => [id, i]));
   for (const range of ranges) {
-    const first = placeOf.get(range[0] ?? '') ?? assert.fail('a trace that was told is missing');
+    const first = placeOf.get(range[0] ?? '') ?? assert.fail('an acknowledged trace is missing');
     assert.deepEqual(ids.slice(first, first + items), range, 'they follow each other');
   }
 });

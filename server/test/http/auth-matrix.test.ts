@@ -53,7 +53,7 @@ async function routesOf({ call }: TestService): Promise<Route[]> {
   );
 }
 
-/** From an address of its own: this file fails more often than one address may. */
+/** From its own address: this file fails more often than the limit per address allows. */
 function ask(
   { method, path }: Pick<Route, 'method' | 'path'>,
   headers: Readonly<Record<string, string>>,
@@ -150,7 +150,7 @@ test('every route takes a key of its scope, a full key, and any spelling of Bear
   assert.ok(routes.length >= 8);
 });
 
-test('a key is looked at before the body is read', async () => {
+test('the API key is checked before the body is read', async () => {
   const written = routes.filter(({ method }) => method === 'POST');
   assert.equal(written.length, 2);
   for (const { path } of written) {
@@ -163,7 +163,7 @@ test('a key is looked at before the body is read', async () => {
   }
 });
 
-test('probes and the document need no key, and do not mind a bad one', async () => {
+test('probes and the OpenAPI document need no key and ignore an invalid one', async () => {
   for (const path of ['/healthz', '/readyz', '/openapi.json']) {
     for (const headers of [{}, { authorization: 'x' }, http.bearer(revoked.key)]) {
       assert.equal((await ask({ method: 'GET', path }, headers)).status, 200, path);

@@ -104,7 +104,7 @@ test('a batch of 1,000 is stored in order, without a gap, readable and counted',
   assert.deepEqual(await verifyTeam(service.beside, teamId), { traces: 1060, differences: [] });
 });
 
-test('nobody ever sees a part of a batch', async () => {
+test('no read ever returns a part of a batch', async () => {
   const { key } = await service.keyFor();
   let isWriting = true;
   let looks = 0;
@@ -127,13 +127,13 @@ test('nobody ever sees a part of a batch', async () => {
   assert.equal(await totalOf(key), 6000);
 });
 
-test('1 and 1,000 traces are a batch, none and 1,001 are not', async () => {
+test('a batch has 1 to 1,000 traces', async () => {
   const { key } = await service.keyFor();
   assert.deepEqual((await post(key, named(1))).json.traces.length, 1);
   http.assertFieldError(await post(key, []), 'traces', 'must not be empty');
   const tooMany = await post(key, named(1001));
   http.assertFieldError(tooMany, 'traces', 'must have at most 1000 items');
-  // Also where not one of them is valid, nobody looks at them.
+  // Items are not validated if there are too many.
   http.assertFieldError(
     await post(
       key,
@@ -144,7 +144,7 @@ test('1 and 1,000 traces are a batch, none and 1,001 are not', async () => {
   assert.equal(await totalOf(key), 1);
 });
 
-test('a body that holds no list of traces is refused, and the field is named', async () => {
+test('a body without a list of traces is refused, and the field is named', async () => {
   const { key } = await service.keyFor();
   const rows: [body: string, field: string, message: string][] = [
     ['{}', 'traces', 'is required'],
@@ -174,7 +174,7 @@ test('a body that holds no list of traces is refused, and the field is named', a
 
 const word = 'canaryzqxj';
 
-/** What is wrong, and what the caller is told of it. */
+/** What is wrong, and the error that the caller gets. */
 const invalidItems: readonly [item: unknown, errors: readonly FieldError[]][] = [
   [null, [{ field: 'trace', message: 'must be a JSON object' }]],
   [7, [{ field: 'trace', message: 'must be a JSON object' }]],
@@ -205,7 +205,7 @@ const invalidItems: readonly [item: unknown, errors: readonly FieldError[]][] = 
   ],
 ];
 
-test('an invalid trace is told by its index and spoils no other', async () => {
+test('an invalid trace is reported by its index, and the others are stored', async () => {
   const { key } = await service.keyFor();
   const items = invalidItems.flatMap(([item], i) => [{ model: `good ${i}` }, item]);
   const answer = await post(key, items);
@@ -222,7 +222,7 @@ test('an invalid trace is told by its index and spoils no other', async () => {
   assert.deepEqual(await listed(key), answer.json.traces);
 });
 
-test('where no trace is valid nothing is stored, and each wrong field is named with its index', async () => {
+test('if no trace is valid nothing is stored, and each wrong field is named with its index', async () => {
   const { key } = await service.keyFor();
   const answer = await post(
     key,
@@ -243,7 +243,7 @@ test('where no trace is valid nothing is stored, and each wrong field is named w
   assert.equal(await totalOf(key), 0);
 });
 
-test('each trace is held to the rules of a single one, and comes out the same', async () => {
+test('each trace of a batch is validated and stored like a single one', async () => {
   const { key } = await service.keyFor();
   const bodies: unknown[] = [
     ...invalidItems.map(([item]) => item).filter((item) => typeof item === 'object' && item),
@@ -266,7 +266,7 @@ test('each trace is held to the rules of a single one, and comes out the same', 
     const free = bodies.findIndex((_, i) => fromBatch[i] === undefined);
     fromBatch[free] = withoutStamp(trace);
   }
-  // A single body that is no object is told of under another name.
+  // A single body that is not an object is reported under another name.
   const sameName = JSON.parse(JSON.stringify(fromBatch).replaceAll('"trace"', '"body"'));
   assert.deepEqual(sameName, outcomes);
   assert.ok(json.traces.length >= 4 && json.rejected.length >= 8);
@@ -342,7 +342,7 @@ describe('a trace that is larger than a single one may be', () => {
       [1, 2, 3],
     );
   });
-  test('is told like any other where it is all there is', async () => {
+  test('is reported like any other if no trace is valid', async () => {
     const { key } = await narrow.keyFor();
     const answer = await batchTo(narrow, key, [traceOf(3000), { model: '' }]);
     http.assertProblem(answer, 'invalid_input');
@@ -352,7 +352,7 @@ describe('a trace that is larger than a single one may be', () => {
     );
     assert.equal(await totalOf(key, narrow), 0);
   });
-  test('is rejected at the limit that ships, too', async () => {
+  test('is also rejected at the default limit', async () => {
     const { key } = await service.keyFor();
     const items = [
       { model: 'small' },
@@ -398,7 +398,7 @@ test('a batch may hold more than the limit of a single body', async () => {
   assert.deepEqual([status, json.traces.length], [201, 1000]);
 });
 
-test('payloads that are omitted are left out of the reply and stored all the same', async () => {
+test('omitted payloads are left out of the reply and still stored', async () => {
   const { key } = await service.keyFor();
   const trace = { model: 'm', input: 'in', output: 'out', error_message: 'err' };
   const payloads = ['input', 'output', 'error_message'];
@@ -432,7 +432,7 @@ test('payloads that are omitted are left out of the reply and stored all the sam
   assert.equal(await totalOf(key), 2 * rows.length);
 });
 
-test('a batch belongs to the team of its key and to no other', async () => {
+test('a batch belongs only to the team of its API key', async () => {
   const [{ key, teamId }, stranger] = [await service.keyFor(), await service.keyFor()];
   const { json } = await post(key, named(3));
   for (const { id, team_id } of json.traces) {
@@ -442,7 +442,7 @@ test('a batch belongs to the team of its key and to no other', async () => {
   assert.equal(await totalOf(stranger.key), 0);
 });
 
-test('a batch that the queue or the store refuses leaves nothing behind', async () => {
+test('a batch that fails in the queue or the store stores nothing', async () => {
   const narrowQueue = { queueRowsMax: 10, queueBytesMax: 100_000 };
   const full = await http.startBrokenService({}, narrowQueue);
   const sent = (traces: readonly unknown[]): http.Sent => ({
@@ -462,7 +462,8 @@ test('a batch that the queue or the store refuses leaves nothing behind', async 
   }
   for (const code of ['disk_full', 'store_unavailable'] as const) {
     const broken = await http.startBrokenService({
-      append: async (all) => all.map(() => ({ kind: 'failed', code, reason: 'as told' })),
+      append: async (all) =>
+        all.map(() => ({ kind: 'failed', code, reason: 'planned by this test' })),
     });
     try {
       const headers = { ...http.bearer(broken.key), ...http.jsonType };

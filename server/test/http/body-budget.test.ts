@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
+import { eventually } from '../support/eventually.ts';
 import type { Answer } from '../support/service.ts';
 import * as http from './helpers.ts';
 
@@ -45,30 +46,26 @@ function holdUpload(place: Place, path: string, announced: number, sent: number)
 
 /** What is given back may take a moment, since the server sees a hang-up late. */
 async function assertBudgetWhole({ bodyBudget }: Place, waitMsMax = 3_000): Promise<void> {
-  const untilMs = performance.now() + waitMsMax;
-  while (bodyBudget.usedBytes !== 0) {
-    assert.ok(performance.now() < untilMs, `${bodyBudget.usedBytes} bytes never came back`);
-    await sleep(10);
-  }
+  const isWhole = () => bodyBudget.usedBytes === 0;
+  const what = () => `the return of ${bodyBudget.usedBytes} bytes`;
+  await eventually(what, waitMsMax, isWhole, 10);
 }
 
-async function untilHeld({ bodyBudget }: Place, bytes: number): Promise<void> {
-  for (let waits = 0; bodyBudget.usedBytes < bytes; waits++) {
-    assert.ok(waits < 1_000, `only ${bodyBudget.usedBytes} of ${bytes} bytes are held`);
-    await sleep(10);
-  }
+async function assertHolds({ bodyBudget }: Place, bytes: number): Promise<void> {
+  const isHeld = () => bodyBudget.usedBytes >= bytes;
+  await eventually(() => `${bodyBudget.usedBytes} of ${bytes} bytes held`, 10_000, isHeld, 10);
 }
 
-test('the budget is whole at the start, and this very check sees a part that is taken', async () => {
+test('the budget is whole at the start, and this check notices a part that is taken', async () => {
   await assertBudgetWhole(here());
   const upload = holdUpload(here(), '/traces', 1_000, 100);
-  await untilHeld(here(), 100);
-  await assert.rejects(assertBudgetWhole(here(), 100), /100 bytes never came back/);
+  await assertHolds(here(), 100);
+  await assert.rejects(assertBudgetWhole(here(), 100), /return of 100 bytes/);
   upload.socket.destroy();
   await assertBudgetWhole(here());
 });
 
-test('a sign-in gives its share back, though its caller is known only in the end', async () => {
+test('a sign-in gives its share back, though its caller is known only at the end', async () => {
   for (let i = 0; i < 3; i++) {
     const body = JSON.stringify({ key: i === 1 ? 'unknown' : here().key });
     const headers = { ...http.jsonType };
@@ -83,33 +80,36 @@ test('a sign-in gives its share back, though its caller is known only in the end
   await assertBudgetWhole(here());
 });
 
-test('a body that is announced and not sent holds nothing', async () => {
+test('a body that is announced and not sent uses no budget', async () => {
   const uploads = Array.from({ length: 20 }, () =>
     holdUpload(here(), '/traces/batch', limits.batchBodyBytesMax, 10),
   );
-  await untilHeld(here(), 20 * 10);
+  await assertHolds(here(), 20 * 10);
   assert.equal(here().bodyBudget.usedBytes, 20 * 10);
   assert.equal((await post(here(), '{"model":"m"}', '/traces', {})).status, 201);
   for (const { socket } of uploads) socket.destroy();
   await assertBudgetWhole(here());
 });
 
-test('past its share of the budget a key is refused, and the part that it leaves is there for others', async () => {
+test('beyond its share of the budget a key is refused, and the rest stays free for others', async () => {
   const uploads = Array.from({ length: 8 }, () =>
     holdUpload(here(), '/traces/batch', limits.batchBodyBytesMax, limits.batchBodyBytesMax - 1),
   );
   const isRefused = ({ said }: { said: string }): boolean => said.startsWith('HTTP/1.1 503');
-  for (let waits = 0; uploads.filter(isRefused).length < 5; waits++) {
-    assert.ok(waits < 1_000, `${uploads.filter(isRefused).length} were refused`);
-    await sleep(10);
-  }
+  const refused = () => uploads.filter(isRefused).length;
+  await eventually(
+    () => `${refused()} of 5 refusals`,
+    10_000,
+    () => refused() >= 5,
+    10,
+  );
   assert.ok(here().bodyBudget.usedBytes <= limits.bodiesBytesMax / 3);
   for (const { socket } of uploads) socket.destroy();
   await assertBudgetWhole(here());
 });
 
-/** It is small, and its trailer tells of so much that the budget is soon at its end where it is not given back. */
-function telling(bytes: number, packed: Buffer): Buffer {
+/** A small body whose trailer announces a large size: the budget is soon used up if it is not given back. */
+function announcing(bytes: number, packed: Buffer): Buffer {
   const copy = Buffer.from(packed);
   copy.writeUInt32LE(bytes, copy.length - 4);
   return copy;
@@ -128,12 +128,12 @@ const endings: Readonly<Record<string, [status: number, times: number, body: () 
   'a batch that is stored': [201, 4, () => large],
   'a small batch that is stored': [201, 200, () => sound],
   'a batch without a valid trace': [422, 100, () => gzipSync('{"traces":[{}]}')],
-  'no JSON': [400, 4, () => spaces('{', 16 * mib)],
-  'no gzip that tells of 20 MiB': [400, 100, () => telling(20 * mib, Buffer.alloc(64, 7))],
-  'gzip that tells of 4 GiB': [400, 100, () => telling(0xffffffff, sound)],
-  'gzip that breaks off': [400, 4, () => large.subarray(0, -9)],
+  'invalid JSON': [400, 4, () => spaces('{', 16 * mib)],
+  'invalid gzip that announces 20 MiB': [400, 100, () => announcing(20 * mib, Buffer.alloc(64, 7))],
+  'gzip that announces 4 GiB': [400, 100, () => announcing(0xffffffff, sound)],
+  'truncated gzip': [400, 4, () => large.subarray(0, -9)],
   'a body that is too large': [413, 4, () => spaces(valid, 24 * mib)],
-  'a body that is too large and tells of nothing': [
+  'a body that is too large and announces 0 bytes': [
     413,
     4,
     () => Buffer.concat([spaces(valid, 24 * mib), gzipSync('')]),
@@ -159,7 +159,7 @@ describe('a packed request gives its share of the budget back after', () => {
     assert.equal((await post({ ...here(), key: 'x' }, sound)).status, 401);
     await assertBudgetWhole(here());
   });
-  test('all of these at once, some of which find no room', async () => {
+  test('all of these at once, some of which exceed the budget', async () => {
     const bodies = Object.values(endings).map(([status, , body]) => [status, body()] as const);
     const seen = new Set<number>();
     await Promise.all(
@@ -200,6 +200,7 @@ describe('a caller who hangs up gives its share of the budget back', () => {
     try {
       for (const afterMs of [0, 2, 5, 10, 20, 40]) {
         await Promise.all([1, 2].map(() => hangUp(place, large, large.length, afterMs)));
+        // A server that takes its share only after the hang-up has time to do so.
         await sleep(100);
       }
       await assertBudgetWhole(place);

@@ -26,7 +26,7 @@ async function post(fields: object, headers: Record<string, string> = {}) {
   return posted;
 }
 
-/** Bytes that are no text, in the place of what was stored. */
+/** Bytes that are not text, instead of the stored ones. */
 async function damage(id: string, column: 'input' | 'output' | 'error_message'): Promise<void> {
   const where =
     service.store === 'sqlite' ? `hex(id) = upper('${id.replaceAll('-', '')}')` : `id = '${id}'`;
@@ -67,7 +67,7 @@ test('a page that is streamed has its damaged entries too', async () => {
   );
 });
 
-test('GET of a damaged trace has an error of its own, which names the fields and no content', async () => {
+test('GET of a damaged trace returns its own error code, which names the fields and no content', async () => {
   const { json: posted } = await post({ input: secret, error_message: `${secret} again` });
   await damage(posted.id, 'input');
   await damage(posted.id, 'error_message');

@@ -193,7 +193,7 @@ describe('a good value is accepted and comes back the same from POST and GET', (
   });
 });
 
-test('several bad fields are all told, each once', async () => {
+test('several bad fields are all reported, each once', async () => {
   const bad = {
     input: 1,
     prompt_tokens: '1',
@@ -207,13 +207,13 @@ test('several bad fields are all told, each once', async () => {
   assert.deepEqual(fields.sort(), ['model', ...Object.keys(bad)].sort());
 });
 
-test('a trace without a model is told that it is required', async () => {
+test('a trace without a model is answered with "is required"', async () => {
   for (const text of ['{}', '{"input":"x"}', '{"Model":"m"}', '{"__proto__":{"model":"m"}}']) {
     assertFieldError(await post(text), 'model', 'is required');
   }
 });
 
-test('a body that is no object is refused', async () => {
+test('a body that is not an object is refused', async () => {
   for (const text of ['[]', '[{"model":"m"}]', 'null', '"model"', '12', 'true', '1e400']) {
     assertFieldError(await post(text), 'body', 'must be a JSON object');
   }
@@ -258,7 +258,7 @@ test('an unknown field may be nested 100,000 deep', async () => {
   }
 });
 
-test('the status is error where an error message says so and nothing else is sent', async () => {
+test('the status is error if there is an error message and no status is sent', async () => {
   const rows: [rest: string, status: string][] = [
     ['"error_message":"timeout"', 'error'],
     ['"error_message":" "', 'error'],
@@ -274,7 +274,7 @@ test('the status is error where an error message says so and nothing else is sen
   }
 });
 
-test('of a key that is written twice the last one counts', async () => {
+test('if a field is written twice, the last value counts', async () => {
   const { json } = await record(
     '{"model":"first","latency_ms":"bad","latency_ms":7,"model":"last"}',
   );

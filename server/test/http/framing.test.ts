@@ -75,7 +75,7 @@ test('a second wrong key beside a valid one is refused whichever comes first', a
   }
 });
 
-test('headers that may repeat do repeat', async () => {
+test('headers that may repeat are accepted twice', async () => {
   const answer = await post([
     length,
     'connection: close',

@@ -111,7 +111,7 @@ function withTrailer(packed: Buffer, change: (trailer: Buffer) => void): Buffer 
   return copy;
 }
 
-describe('what is no whole gzip is refused', () => {
+describe('incomplete or invalid gzip is refused', () => {
   const packed = gzipSync(single);
   const bad: Readonly<Record<string, () => Uint8Array | string>> = {
     'plain JSON': () => single,

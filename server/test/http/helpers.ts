@@ -139,7 +139,7 @@ export function assertFieldError(answer: Answer, field: string, message?: string
   return error.message;
 }
 
-/** The text without its request id, which is all that may differ between two refusals. */
+/** The text without its request id, the only part that may differ between two error replies. */
 export function withoutRequestId({ text, json }: Answer): string {
   return text.replace(json.request_id, '');
 }
@@ -153,7 +153,7 @@ export interface BrokenService {
   stop(): Promise<void>;
 }
 
-/** The real app on a real store, of which some parts are replaced by others that fail. */
+/** The real app on a real store, some of whose methods are replaced by failing ones. */
 export async function startBrokenService(
   faults: Partial<Store> | ((sound: Store) => Partial<Store>),
   bounds: WaitingBounds = limits,

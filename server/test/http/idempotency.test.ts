@@ -45,7 +45,7 @@ function isReplay(answer: Answer): boolean {
 }
 
 /** The list and all sums, as text. */
-async function booksOf({ key }: KeyHolder): Promise<string> {
+async function readAll({ key }: KeyHolder): Promise<string> {
   const paths = ['/traces?limit=100', '/analytics/overview', '/analytics/by-model'];
   const texts = await Promise.all(paths.map((path) => service.call(key, 'GET', path)));
   return texts.map(({ text }) => text).join('\n');
@@ -55,7 +55,7 @@ async function totalOf({ key }: KeyHolder, at = service): Promise<number> {
   return (await at.call(key, 'GET', '/traces?limit=1')).json.total;
 }
 
-/** Everything of an answer that the caller sees, but for what is new in any two. */
+/** Everything of an answer that the caller sees, except what differs between any two. */
 function shown({ status, headers, text }: Answer): object {
   const {
     date: _date,
@@ -71,18 +71,18 @@ for (const [path, body] of [
   ['/traces/batch', batch],
   ['/traces/batch?omit=input,output', batch],
 ] as const) {
-  test(`POST ${path} with the key of an earlier one gets its reply to the byte, and stores nothing`, async () => {
+  test(`POST ${path} with the idempotency key of an earlier request returns the same bytes and stores nothing`, async () => {
     const name = freshName();
     const first = await post(path, body, name);
     assert.equal(first.status, 201, first.text);
     assert.equal(isReplay(first), false);
-    const books = await booksOf(team);
+    const before = await readAll(team);
     for (let i = 0; i < 3; i++) {
       clock.set(noon + i * 3_600_000_000);
       const again = await post(path, body, name);
       assert.equal(isReplay(again), true);
       assert.deepEqual(shown(again), shown(first));
-      assert.equal(await booksOf(team), books);
+      assert.equal(await readAll(team), before);
     }
     clock.set(noon);
     if (path === '/traces') {
@@ -105,7 +105,7 @@ test('without a key every request is a new one', async () => {
   assert.equal(await totalOf(team), before + 3);
 });
 
-test('a replay is built from what is stored: the payloads that the query leaves out are left out', async () => {
+test('a replay omits the payloads that its query omits', async () => {
   const name = freshName();
   const body = JSON.stringify({ traces: [{ model: 'm', input: 'in', output: 'out' }] });
   const whole = await post('/traces/batch', body, name);
@@ -116,7 +116,7 @@ test('a replay is built from what is stored: the payloads that the query leaves 
   assert.deepEqual(bare.json, { traces: [rest], rejected: [] });
 });
 
-test('the replay of odd and long text is the same to the byte', async () => {
+test('the replay of unusual and long text has the same bytes', async () => {
   const bodies = [
     String.raw`{"model":"\ud800é😀","input":"a\u0000b\udfff","output":""}`,
     JSON.stringify({
@@ -142,19 +142,19 @@ test('the replay of odd and long text is the same to the byte', async () => {
   }
 });
 
-test('the same key with another body is refused, stores nothing, and leaves the first as it was', async () => {
+test('the same idempotency key with another body is refused, stores nothing, and does not change the first', async () => {
   for (const [path, body] of [
     ['/traces', single],
     ['/traces/batch', batch],
   ] as const) {
     const name = freshName();
     const first = await post(path, body, name);
-    const books = await booksOf(team);
-    // One byte makes another request, also where it means the same.
+    const before = await readAll(team);
+    // One other byte makes another request, even if it means the same.
     for (const other of [`${body} `, body.replace('"model":"', '"model":"x'), either]) {
       http.assertProblem(await post(path, other, name), 'idempotency_key_reused');
     }
-    assert.equal(await booksOf(team), books);
+    assert.equal(await readAll(team), before);
     assert.equal((await post(path, body, name)).text, first.text);
   }
 });
@@ -172,7 +172,7 @@ test('the same key and body at another path is another request', async () => {
   }
 });
 
-test('keys belong to the team: another team is not touched, another key of the same team is the same', async () => {
+test('idempotency keys belong to the team: other teams are independent, and all API keys of a team share them', async () => {
   const [stranger, colleague] = [await service.keyFor(), await service.keyFor(team.team)];
   const ingest = await service.keyFor(team.team, { scope: 'ingest' });
   const name = freshName();
@@ -191,7 +191,7 @@ test('keys belong to the team: another team is not touched, another key of the s
   assert.equal((await post('/traces', '{"model":"n"}', name, { key: other.key })).status, 201);
 });
 
-test('a packed and a plain body of the same bytes are the same request', async () => {
+test('a compressed and a plain body with the same content are the same request', async () => {
   const packed = { headers: { 'content-encoding': 'gzip' } };
   for (const [path, body] of [
     ['/traces', single],
@@ -213,7 +213,7 @@ test('a packed and a plain body of the same bytes are the same request', async (
   }
 });
 
-describe('a request that is refused does not use its key up', () => {
+describe('a request that fails does not use up its idempotency key', () => {
   const inGzip = { 'content-encoding': 'gzip' };
   const tooLarge = gzipSync(' '.repeat(limits.bodyBytesMax + 1));
   type Row = [what: string, path: string, body: string | Uint8Array, status: number, more?: object];
@@ -246,7 +246,7 @@ describe('a request that is refused does not use its key up', () => {
     http.assertProblem(await post('/traces', single, name, { key }), 'scope_missing');
     assert.equal(isReplay(await post('/traces', single, name)), false);
   });
-  test('a row that the store refuses', async () => {
+  test('a row that the store rejects', async () => {
     const name = freshName();
     const refusal = {
       sqlite: {
@@ -350,7 +350,7 @@ describe('the header', () => {
   });
 });
 
-test('a key lives for 24 hours to the microsecond, is then free, and lives again', async () => {
+test('an idempotency key is valid for exactly 24 hours and can then be used again', async () => {
   const name = freshName();
   const holder = await service.keyFor();
   const send = async (atUs: number, body = single) => {
@@ -377,7 +377,7 @@ test('a key lives for 24 hours to the microsecond, is then free, and lives again
   }
 });
 
-test('expired keys leave the store with later writes of the team, a bounded number a write', async () => {
+test('later writes of the team delete expired keys, a bounded number per write', async () => {
   const own = manualClock(noon);
   const small = await startTestService({ clock: own });
   const rows = async (): Promise<number> =>
@@ -454,7 +454,7 @@ test('neither the log nor any file holds the key itself', async () => {
   assert.ok(!bytes.includes(name));
 });
 
-test('the trace of a replay that is gone from the store is a 503, never another trace', async () => {
+test('a replay whose trace is missing in the store is a 503, never another trace', async () => {
   const damaged = await startTestService();
   try {
     const { key } = await damaged.keyFor();

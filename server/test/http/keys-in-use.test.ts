@@ -20,7 +20,7 @@ async function withService<T>(
   }
 }
 
-test('a revoked key stops working within a second while requests go on, and stays so', async () => {
+test('a revoked key stops working within a second under constant use, for good', async () => {
   await withService({}, async (service) => {
     const [leaked, other] = [await service.keyFor('team'), await service.keyFor('team')];
     const use = (): Promise<Answer> => service.call(leaked.key, 'GET', '/traces');
@@ -155,7 +155,7 @@ describe('under a base path', () => {
     });
   });
 
-  test('the API lives there and nowhere else', async () => {
+  test('the API is served there and at no other path', async () => {
     await withService({ flags }, async (service) => {
       const { key } = await service.keyFor();
       const { origin } = new URL(service.url);

@@ -32,7 +32,7 @@ const allowedByPath: Readonly<Record<string, string>> = {
 const methods = ['POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'PROPFIND', 'TRACE', 'QUERY'];
 
 for (const method of methods) {
-  test(`${method} without a key is told what each path takes`, async () => {
+  test(`${method} without a key gets the methods that each path allows`, async () => {
     let refused = 0;
     for (const [path, allowed] of Object.entries(allowedByPath)) {
       if (allowed.includes(method)) continue;
@@ -52,7 +52,7 @@ const bodies: readonly [what: string, contentType: string, body: string][] = [
   ['plain text', 'text/plain', 'text'],
 ];
 for (const [what, contentType, body] of bodies) {
-  test(`a method that is not allowed is told so whatever the body: ${what}`, async () => {
+  test(`a method that is not allowed is answered with 405 for any body: ${what}`, async () => {
     const sent = { path: '/v1/traces', headers: { 'content-type': contentType }, body };
     for (const method of ['PUT', 'PATCH', 'DELETE']) {
       assertProblem(await send(service.url, { method, ...sent }), 'method_not_allowed');
@@ -60,7 +60,7 @@ for (const [what, contentType, body] of bodies) {
   });
 }
 
-test('a method for an unknown path is told that the path is unknown', async () => {
+test('a method for an unknown path is answered with 404', async () => {
   for (const method of methods) {
     const answer = await send(service.url, { method, path: '/v1/nowhere', headers: jsonType });
     assert.equal(answer.headers.get('allow'), null);

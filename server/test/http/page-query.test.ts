@@ -47,14 +47,14 @@ for (const field of ['page', 'limit']) {
   });
 }
 
-test('bad values of page, limit and omit are told together', async () => {
+test('bad values of page, limit and omit are reported together', async () => {
   const answer = await list('?page=0&limit=0&omit=model');
   assertProblem(answer, 'invalid_input');
   const fields = answer.json.errors.map(({ field }: { field: string }) => field);
   assert.deepEqual(fields.sort(), ['limit', 'omit', 'page']);
 });
 
-describe('a good page and limit are used and told', () => {
+describe('a valid page and limit are used and returned', () => {
   const rows: [query: string, page: number, limit: number, models: string[]][] = [
     ['', 1, 20, ['third', 'second', 'first']],
     ['?page=1', 1, 20, ['third', 'second', 'first']],

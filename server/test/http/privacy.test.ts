@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
 import * as http from './helpers.ts';
@@ -95,7 +96,7 @@ const refusedRequests: Readonly<Record<string, [status: number, () => http.Sent]
     422,
     () => post(goodText, { headers: { 'idempotency-key': `${canary('Once')} ${canary('Once')}` } }),
   ],
-  'gzip that breaks off': [
+  'truncated gzip': [
     400,
     () =>
       post(gzipSync(goodText, { level: 0 }).subarray(0, -9), {
@@ -145,17 +146,14 @@ function linesOf(log: string): LogLine[] {
     .map((line) => JSON.parse(line));
 }
 
-/** The line that tells how a request ended. It is written after the answer, so it may need a moment. */
-async function requestLine(log: () => string, id: string): Promise<LogLine | undefined> {
+/** The line that says how a request ended. It is written after the answer, so it may come a moment later. */
+function requestLine(log: () => string, id: string): Promise<LogLine> {
   const find = (): LogLine | undefined =>
     linesOf(log()).find(({ request_id, status }) => request_id === id && status !== undefined);
-  for (let i = 0; i < 20 && find() === undefined; i++) {
-    await new Promise((resolve) => setTimeout(resolve, 10));
-  }
-  return find();
+  return eventually('the log line of the request', 5_000, find, 10);
 }
 
-describe('a refusal repeats nothing, and its id is in the log beside its status', () => {
+describe('an error reply repeats no input, and the log has its id and status', () => {
   for (const [what, [status, sent]] of Object.entries(refusedRequests)) {
     test(what, async () => {
       const answer = await ask(service.url, team.key, sent());
@@ -169,7 +167,7 @@ describe('a refusal repeats nothing, and its id is in the log beside its status'
   }
 });
 
-describe('bytes that are no request are refused the same way', () => {
+describe('bytes that are not a request are refused the same way', () => {
   const bytes: Readonly<Record<string, [status: number, text: string]>> = {
     'words on the socket': [400, `${canary('Words')}\r\n\r\n`],
     'a header of words': [400, `GET / HTTP/1.1\r\nhost: x\r\n${canary('Header')}\r\n\r\n`],
@@ -189,7 +187,7 @@ describe('bytes that are no request are refused the same way', () => {
   }
 });
 
-test('a success leaves nothing that the caller wrote in the log', async () => {
+test('a successful request leaves none of its content in the log', async () => {
   const created = await ask(service.url, team.key, post(goodText));
   assert.equal(created.status, 201);
   assert.match(created.text, anyCanary, 'the trace itself comes back');
@@ -256,7 +254,7 @@ test('a store that breaks leaves its reason in the log and nothing of the trace 
   }
 });
 
-test('after all of this the log holds a line for each request and no word of any', () => {
+test('after all of this the log has a line for each request and no content of any', () => {
   const lines = linesOf(service.log()).filter(({ msg }) => msg === 'request');
   assert.ok(lines.length >= Object.keys(refusedRequests).length + 10, `${lines.length} lines`);
   assert.doesNotMatch(service.log(), anyCanary);

@@ -52,7 +52,7 @@ test('every acknowledged trace is readable and counted at once while wide breakd
   );
 });
 
-/** Writes, then looks for the trace by its id and in the overview. Each client has a team of its own. */
+/** Writes, then looks for the trace by its id and in the overview. Each client has its own team. */
 async function oneClient(tries: number): Promise<number> {
   const { key } = await service.keyFor();
   let misses = 0;

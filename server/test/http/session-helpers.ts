@@ -54,7 +54,7 @@ export function withSession(cookie: string, team = 'any'): Record<string, string
   return { cookie, [dashboardHeader]: team };
 }
 
-/** A service of its own for one test. */
+/** A separate service for one test. */
 export async function withService(
   options: TestServiceOptions,
   work: (other: TestService) => Promise<void>,
@@ -67,7 +67,7 @@ export async function withService(
   }
 }
 
-/** Reads as the dashboard does, from an address of its own: these tests fail more often than one address may. */
+/** Reads as the dashboard does, from its own address: these tests fail more often than the limit per address allows. */
 export function readWith(service: TestService, cookie: string, team = 'any'): Promise<Answer> {
   const headers = { ...fromFreshAddress(), ...withSession(cookie, team) };
   return service.call(null, 'GET', '/traces', undefined, headers);

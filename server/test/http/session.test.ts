@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { limits } from '../../src/limits.ts';
+import { eventually } from '../support/eventually.ts';
 import { manualClock, startTestService, temporaryFolder, us } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
 import { assertProblem, bearer, send } from './helpers.ts';
@@ -28,7 +28,7 @@ function read(cookie: string, team = 'any', from = service): Promise<Answer> {
 }
 
 describe('a session ends', () => {
-  test('within a second of the revocation of its key, and stays so', async () => {
+  test('within a second after its key is revoked, for good', async () => {
     const { key, keyId } = await service.keyFor();
     const cookie = await signIn(service, key);
     for (let i = 0; i < 3; i++) assert.equal((await read(cookie)).status, 200);
@@ -74,7 +74,7 @@ describe('a session ends', () => {
     });
   });
 
-  test('when it is signed out: the browser is told to drop the cookie', async () => {
+  test('when it is signed out: the reply deletes the cookie', async () => {
     const { key } = await service.keyFor();
     const cookie = await signIn(service, key);
     const answer = await service.call(null, 'DELETE', '/session', undefined, withSession(cookie));
@@ -133,8 +133,11 @@ describe('a session cookie', () => {
     assertProblem(await read(cookie.replace('=', '-x=')), 'not_signed_in');
     // The seal holds the hash of the key: another key with the same id does not inherit the session.
     await service.sql(`update api_keys set hash = '${'0'.repeat(64)}' where id = '${keyId}'`);
-    await sleep(limits.keyCacheTtlMs);
-    assertProblem(await read(cookie), 'not_signed_in');
+    const refused = await eventually('the end of the session', 5_000, async () => {
+      const answer = await read(cookie);
+      return answer.status === 200 ? null : answer;
+    });
+    assertProblem(refused, 'not_signed_in');
   });
 
   test('is ignored without the header that only the dashboard sends', async () => {
@@ -148,7 +151,7 @@ describe('a session cookie', () => {
     assertProblem(current, 'not_signed_in');
   });
 
-  test('loses against an Authorization header, good or bad', async () => {
+  test('is ignored if there is an Authorization header, valid or not', async () => {
     const [own, other] = [await service.keyFor(), await service.keyFor()];
     await service.call(other.key, 'POST', '/traces', { model: 'of-the-other' });
     const headers = withSession(await signIn(service, own.key));
@@ -161,7 +164,7 @@ describe('a session cookie', () => {
     }
   });
 
-  test('has a name and a path of its installation, survives a restart, and is worth nothing elsewhere', async () => {
+  test('has the name and path of its installation, survives a restart, and is invalid at other installations', async () => {
     const folder = temporaryFolder();
     try {
       let cookie = '';
@@ -199,7 +202,7 @@ describe('a session cookie', () => {
 });
 
 describe('a page of another origin', () => {
-  test('cannot sign in, look at a code or sign out: the browser says where the request is from', async () => {
+  test('cannot sign in, preview a code or sign out: the browser sends the origin of the request', async () => {
     const { key, keyId } = await service.keyFor();
     const code = await newCode(service, keyId);
     for (const site of ['cross-site', 'same-site', 'anything else']) {
@@ -238,7 +241,7 @@ describe('a page of another origin', () => {
     }
   });
 
-  test('is granted nothing when its browser asks: no reply has a CORS header', async () => {
+  test('gets no CORS header in any reply', async () => {
     const { key } = await service.keyFor();
     const cookie = await signIn(service, key);
     const origin = { origin: 'http://evil.example' };

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { hashKey } from '../../src/core/api-key.ts';
 import { generateSignInCode } from '../../src/core/sign-in-code.ts';
 import { limits } from '../../src/limits.ts';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
 import { assertProblem, startBrokenService } from './helpers.ts';
@@ -52,10 +52,8 @@ describe('signing in', () => {
     const headers = withSession(cookieOf(answer), teamId);
     const current = await service.call(null, 'GET', '/session', undefined, headers);
     assert.deepEqual([current.status, current.json], [200, answer.json]);
-    for (let i = 0; i < 100 && !(await service.beside.findKey(keyId))?.lastUsedAtUs; i++) {
-      await sleep(20);
-    }
-    assert.ok((await service.beside.findKey(keyId))?.lastUsedAtUs, 'the use of the key is noted');
+    const lastUse = async () => (await service.beside.findKey(keyId))?.lastUsedAtUs;
+    await eventually('the last use of the key', 5_000, lastUse, 20);
   });
 
   test('a code starts the session of its key, and works once', async () => {

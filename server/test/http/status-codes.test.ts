@@ -43,7 +43,7 @@ before(async () => {
 });
 after(() => service.stop());
 
-/** From an address of its own, so that no row uses up another's failed attempts. */
+/** From its own address, so that no row uses up another's failed attempts. */
 function ask({ headers, ...sent }: http.Sent): Promise<Answer> {
   return http.send(service.url, { ...sent, headers: { ...http.fromFreshAddress(), ...headers } });
 }
@@ -109,7 +109,10 @@ async function broken(
 }
 
 function refusing(code: ErrorCode): Partial<Store> {
-  return { append: async (all) => all.map(() => ({ kind: 'failed', code, reason: 'as told' })) };
+  return {
+    append: async (all) =>
+      all.map(() => ({ kind: 'failed', code, reason: 'planned by this test' })),
+  };
 }
 
 const damagedTrace: Trace = {
@@ -120,7 +123,7 @@ const damagedTrace: Trace = {
   damaged: ['input'],
 };
 
-const breaks = (): Promise<never> => Promise.reject(new Error('as told'));
+const breaks = (): Promise<never> => Promise.reject(new Error('planned by this test'));
 
 async function afterManyGuesses(): Promise<Answer> {
   const address = http.fromFreshAddress();
@@ -184,7 +187,7 @@ const refusals: Record<ErrorCode, Rows> = {
   malformed_gzip: {
     'words that should be gzip': () =>
       post(small, { headers: { ...jsonType, 'content-encoding': 'gzip' } }),
-    'gzip that breaks off': () =>
+    'truncated gzip': () =>
       post(gzipSync(small).subarray(0, 20), {
         headers: { ...jsonType, 'content-encoding': 'gzip' },
       }),
@@ -353,7 +356,7 @@ test('201 answers a trace, with a location under the base path that leads to it'
   assert.equal(found.text, created.text);
 });
 
-test('the location begins at the root where there is no base path', async () => {
+test('the location begins at the root if there is no base path', async () => {
   const created = await broken({});
   assert.equal(created.status, 201);
   assert.equal(created.headers.get('location'), `/traces/${created.json.id}`);

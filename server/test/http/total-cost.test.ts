@@ -30,7 +30,7 @@ async function nearTheBound(): Promise<KeyHolder> {
   return holder;
 }
 
-test('a cost that the total cannot hold is refused by a code of its own, and nothing is stored', async () => {
+test('a cost that would overflow the total is refused with its own error code, and nothing is stored', async () => {
   const holder = await nearTheBound();
   assert.equal((await post(holder)).status, 201);
   for (let i = 0; i < 2; i++) {
@@ -48,7 +48,7 @@ test('a cost that the total cannot hold is refused by a code of its own, and not
   assert.equal((await service.call(holder.key, 'GET', '/traces')).json.total, 3);
 });
 
-test('others in the same commit are stored, whichever team they are of', async () => {
+test('other writes in the same commit are stored, of the same and of other teams', async () => {
   const [full, other] = [await nearTheBound(), await service.keyFor()];
   assert.equal((await post(full)).status, 201);
   const answers = await Promise.all(

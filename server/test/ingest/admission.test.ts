@@ -45,7 +45,7 @@ const tracesOf = (appended: Appended): Trace[] =>
   appended.kind === 'recorded' ? appended.traces : assert.fail(appended.kind);
 const codeOf = (error: unknown): string => (error instanceof Failure ? error.code : String(error));
 
-test('a write that the store tells ahead is answered at once, and only once', async () => {
+test('a write that the store reports early is answered immediately, and only once', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(bounds));
   const [slow, fast] = ['slow', 'fast'].map((team) => admission.append(team, [draft(team)]));
@@ -63,7 +63,7 @@ test('a write that the store tells ahead is answered at once, and only once', as
   call.answer([first, second]);
   assert.equal(tracesOf(await slow)[0]?.model, 'slow');
   await drained;
-  // The row that was told ahead counts once: the bound is where it was.
+  // The row that was reported early counts once: the limit is unchanged.
   const full = Array.from({ length: teamRowsMax }, () => admission.append('t', [draft('m')]));
   await assert.rejects(
     admission.append('t', [draft('m')]),
@@ -121,7 +121,7 @@ test('many writes of one turn go out in small chunks, in order', async () => {
   assert.equal(calls.length, 3, 'an empty chunk was sent');
 });
 
-/** Traces that are told apart by who wrote them. */
+/** Traces that show which client wrote them. */
 const drafts = (count: number, name = 'm'): TraceDraft[] =>
   Array.from({ length: count }, (_, i) => draft(`${name}.${i}`));
 const roomy = { queueRowsMax: 100_000, queueBytesMax: 100_000_000 };
@@ -155,7 +155,7 @@ test('a batch is never cut in two, and one alone goes with the turn', async () =
   );
 });
 
-test('the writer is told that more follow while a turn goes on, and is released after 24 traces', async () => {
+test('during a turn the writer is called with moreFollow, and released after 24 traces', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(roomy));
   for (let i = 0; i < 45; i++) void admission.append('t', drafts(1));
@@ -219,7 +219,7 @@ test('whatever comes in a turn, its last call says that no more follow, and ever
   );
 });
 
-test('a request of an earlier key is told where its traces are, and makes room like any other', async () => {
+test('a repeated idempotent request returns its stored traces, and frees its share like any other', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(bounds));
   const request = { keyHash: 'k', bodyHash: 'b', rejected: '[]' };
@@ -262,7 +262,7 @@ test('in one chunk each caller gets its own outcome: stored, replayed or failed'
   assert.equal(recorded?.status === 'fulfilled' && tracesOf(recorded.value)[0]?.model, 'c');
 });
 
-test('a refused write fails exactly its caller', async () => {
+test('a failed write fails only its caller', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(bounds));
   const settled = Promise.allSettled(
@@ -284,7 +284,7 @@ test('a refused write fails exactly its caller', async () => {
   assert.equal(codeOf((results[1] as PromiseRejectedResult).reason), 'disk_full');
 });
 
-test('a store that breaks fails its callers and nobody after them', async () => {
+test('a store that breaks fails its callers and no later ones', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(bounds));
   const lost = admission.append('t', [draft('a')]);
@@ -297,7 +297,7 @@ test('a store that breaks fails its callers and nobody after them', async () => 
   assert.equal(tracesOf(await next).length, 1);
 });
 
-test('past its share of the rows a team is refused at once, other teams are not, and it is accepted again when there is room', async () => {
+test('beyond its share of the rows a team is refused immediately, other teams are not, and it is accepted again when rows are free', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(bounds));
   const waiting = Array.from({ length: teamRowsMax }, () => admission.append('t', [draft('a')]));
@@ -316,7 +316,7 @@ test('past its share of the rows a team is refused at once, other teams are not,
   assert.equal(tracesOf(await next).length, 1);
 });
 
-test('past the bound of bytes a write is refused at once', async () => {
+test('beyond the limit of bytes a write is refused immediately', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(bounds));
   const waiting = admission.append('t', [draft('a', 'x'.repeat(90_000))]);

@@ -82,14 +82,16 @@ export const sentTrace: fc.Arbitrary<Sent> = fc.record(
 );
 
 /** Few names, so that they meet. */
-export const onceKey = fc.option(fc.constantFrom('k1', 'k2', '~'.repeat(255)), { nil: null });
+export const maybeIdempotencyKey = fc.option(fc.constantFrom('k1', 'k2', '~'.repeat(255)), {
+  nil: null,
+});
 
 export interface InvalidItem {
   item: unknown;
   errors: readonly { field: string; message: string }[];
 }
 
-/** An item of a batch that is no trace, and what is told of it. */
+/** An item of a batch that is not a trace, and the error for it. */
 export const invalidItem: fc.Arbitrary<InvalidItem> = fc.constantFrom<InvalidItem[]>(
   { item: null, errors: [{ field: 'trace', message: 'must be a JSON object' }] },
   { item: ['m'], errors: [{ field: 'trace', message: 'must be a JSON object' }] },

@@ -5,15 +5,15 @@ import { connect } from 'node:net';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { runCli, spawnServer } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 
 const root = fileURLToPath(new URL('../../../', import.meta.url));
 
-test('SIGTERM to npm start stops the service and leaves nothing behind', async () => {
+test('SIGTERM to npm start stops the service and releases the database', async (t) => {
   const folder = temporaryFolder();
   const path = join(folder.path, 'a.db');
   const npm = spawn('npm', ['start', '--', '--port', '0', '--database', `sqlite:${path}`], {
@@ -23,7 +23,9 @@ test('SIGTERM to npm start stops the service and leaves nothing behind', async (
   npm.stdout.on('data', (data: Buffer) => (output += data.toString()));
   npm.stderr.on('data', (data: Buffer) => (output += data.toString()));
   const ended = new Promise((resolve) => npm.once('close', resolve));
-  for (let i = 0; i < 200 && !output.includes('TraceTally listens'); i++) await sleep(50);
+  t.after(() => void npm.kill('SIGKILL'));
+  const listens = () => output.includes('TraceTally listens');
+  await eventually(() => `a server that listens (${output})`, 20_000, listens);
   npm.kill('SIGTERM');
   await ended;
   assert.match(output, /"msg":"stopped"/);
@@ -33,7 +35,7 @@ test('SIGTERM to npm start stops the service and leaves nothing behind', async (
   folder.remove();
 });
 
-test('a service that cannot make its first key ends, and does not listen on', async () => {
+test('a service that cannot create its first key ends and does not keep listening', async () => {
   const folder = temporaryFolder();
   const path = join(folder.path, 'a.db');
   await (await openSqliteStore({ path, clock: { kind: 'system' }, role: 'server' })).close();
@@ -56,7 +58,7 @@ test('a service that cannot make its first key ends, and does not listen on', as
   }
 });
 
-test('the database and its folder belong to their owner alone', async () => {
+test('only the owner can access the database and its folder', async () => {
   const folder = temporaryFolder();
   const path = join(folder.path, 'data', 'a.db');
   const server = await spawnServer(['--database', `sqlite:${path}`]);
@@ -67,7 +69,7 @@ test('the database and its folder belong to their owner alone', async () => {
   folder.remove();
 });
 
-test('garbage behind a request never becomes its answer', async () => {
+test('garbage after a request does not change its answer', async () => {
   const service = await startTestService();
   try {
     const { key } = await service.keyFor();
@@ -92,7 +94,7 @@ test('garbage behind a request never becomes its answer', async () => {
   }
 });
 
-test('HEAD of a large page costs nothing, and others do not wait for it', async () => {
+test('HEAD of a large page does not read it, and does not delay others', async () => {
   const service = await startTestService();
   try {
     const { key } = await service.keyFor();

@@ -30,7 +30,7 @@ function printedCommands(stdout: string): string[] {
   return [...stdout.matchAll(/^ {2}(curl (?:.*\\\n)*.*)$/gm)].map(([, command]) => command ?? '');
 }
 
-/** `tracetally serve` with nothing but these flags and variables; tells where it listens, or what it said. */
+/** `tracetally serve` with only these flags and variables; returns its address or its output. */
 async function listen(
   t: TestContext,
   flags: readonly string[],
@@ -119,7 +119,7 @@ describe('how it starts', { concurrency: 2 }, () => {
     assert.equal((await postTrace(server.url, key)).status, 201);
   });
 
-  test('an address that is not of this machine is refused with a sentence', async (t) => {
+  test('an address of another machine is refused with a clear message', async (t) => {
     const tool = toolInFolder(t);
     const flags = ['--host', '203.0.113.7', '--port', '0', '--database', tool.database];
     assertRefused(await runServeToEnd(flags), 1, /Cannot listen on 203\.0\.113\.7/);
@@ -151,7 +151,7 @@ describe('how it starts', { concurrency: 2 }, () => {
     assert.equal((await call(`${third.url}/traces/${posted.body.id}`, secret)).status, 200);
   });
 
-  test('a TRACETALLY_API_KEY that is no good is refused without repeating it', async (t) => {
+  test('an invalid TRACETALLY_API_KEY is refused, and the message does not repeat it', async (t) => {
     const tool = toolInFolder(t);
     for (const value of [
       'hunter2-too-short',

@@ -93,7 +93,7 @@ export async function assertVerifyClean(tool: Tool): Promise<void> {
 }
 
 /** A server on this store that should refuse to start. */
-export function serveOnce({ database }: Tool): Promise<CliResult> {
+export function serveToEnd({ database }: Tool): Promise<CliResult> {
   return runServeToEnd(['--port', '0', '--database', database]);
 }
 

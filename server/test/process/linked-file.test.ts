@@ -7,7 +7,7 @@ import { assertRefused, postTrace, startServer, toolOn, totalOf } from '../cli/h
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
 import { runCli } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
-import { assertVerifyClean, hashOfFile, serveOnce } from './helpers.ts';
+import { assertVerifyClean, hashOfFile, serveToEnd } from './helpers.ts';
 
 interface Place {
   folder: string;
@@ -27,7 +27,7 @@ async function madePlace(t: TestContext): Promise<Place> {
   return { folder, real, key, named: (...names) => toolOn(join(folder, ...names)) };
 }
 
-test('a second server is refused by every other path to the same file', async (t) => {
+test('a second server is refused on every other path to the same file', async (t) => {
   const { folder, real, key, named } = await madePlace(t);
   symlinkSync(real.path, join(folder, 'link.db'));
   symlinkSync('link.db', join(folder, 'link-to-link.db'));
@@ -35,18 +35,18 @@ test('a second server is refused by every other path to the same file', async (t
   const first = await startServer(t, real);
   const others = [named('link.db'), named('link-to-link.db'), named('linked-folder', 'real.db')];
   for (const other of others) {
-    assertRefused(await serveOnce(other), 1, /Another TraceTally server is using .*real\.db/);
+    assertRefused(await serveToEnd(other), 1, /Another TraceTally server is using .*real\.db/);
   }
   assert.equal((await postTrace(first.url, key)).status, 201);
   await assertVerifyClean(real);
 });
 
-test('a server that was started by a link keeps others away by the real path', async (t) => {
+test('a server that was started through a link blocks a second one on the real path', async (t) => {
   const { folder, real, key, named } = await madePlace(t);
   symlinkSync(real.path, join(folder, 'link.db'));
   const server = await startServer(t, named('link.db'));
   assert.equal((await postTrace(server.url, key)).status, 201);
-  assertRefused(await serveOnce(real), 1, /Another TraceTally server/);
+  assertRefused(await serveToEnd(real), 1, /Another TraceTally server/);
   assert.deepEqual(
     readdirSync(folder).sort(),
     ['data', 'link.db'],
@@ -64,7 +64,7 @@ test('a file with two names is refused by every command and left as it is', asyn
   linkSync(real.path, join(folder, 'twin.db'));
   const before = hashOfFile(real.path);
   for (const tool of [real, named('twin.db')]) {
-    assertRefused(await serveOnce(tool), 1, /hard link/);
+    assertRefused(await serveToEnd(tool), 1, /hard link/);
     assertRefused(await tool.run('verify'), 1, /hard link/);
     assertRefused(await tool.run('keys', 'list'), 1, /hard link/);
     assertRefused(await tool.run('backup', join(folder, 'copy.db')), 1, /hard link/);
@@ -77,7 +77,7 @@ test('a file with two names is refused by every command and left as it is', asyn
   await assertVerifyClean(real);
 });
 
-test('a link to a file that is not there yet makes it where the link leads', async (t) => {
+test('a link to a file that does not exist yet creates the file at its target', async (t) => {
   const { folder, named } = await madePlace(t);
   symlinkSync(join('data', 'later.db'), join(folder, 'later-link.db'));
   const link = named('later-link.db');
@@ -85,18 +85,18 @@ test('a link to a file that is not there yet makes it where the link leads', asy
   const { key } = await link.json<NewKeyJson>('keys', 'create', '--team', 'later');
   const server = await startServer(t, link);
   assert.equal((await postTrace(server.url, key)).status, 201);
-  assertRefused(await serveOnce(named('data', 'later.db')), 1, /Another TraceTally server/);
+  assertRefused(await serveToEnd(named('data', 'later.db')), 1, /Another TraceTally server/);
   await server.end('SIGTERM');
   const again = await startServer(t, named('data', 'later.db'));
   assert.equal(await totalOf(again.url, key), 1);
 });
 
-test('a link that leads nowhere is refused with a sentence', async (t) => {
+test('a link that cannot be resolved is refused with a clear message', async (t) => {
   const { folder, named } = await madePlace(t);
   symlinkSync(join(folder, 'no-such-folder', 'a.db'), join(folder, 'nowhere.db'));
   symlinkSync('loop.db', join(folder, 'loop.db'));
-  assertRefused(await serveOnce(named('nowhere.db')), 1, /nowhere\.db.*no-such-folder/);
-  assertRefused(await serveOnce(named('loop.db')), 1, /loop\.db/);
+  assertRefused(await serveToEnd(named('nowhere.db')), 1, /nowhere\.db.*no-such-folder/);
+  assertRefused(await serveToEnd(named('loop.db')), 1, /loop\.db/);
 });
 
 test('copy from a store to itself by another path is refused', async (t) => {

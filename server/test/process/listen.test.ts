@@ -2,11 +2,12 @@ import assert from 'node:assert/strict';
 import { connect } from 'node:net';
 import type { Socket } from 'node:net';
 import { test } from 'node:test';
-import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
+import { eventually } from '../support/eventually.ts';
 import { startTestService } from '../support/service.ts';
 
-/** Opens connections, each with a request, from a thread of its own; posts how many have been answered each time one is. */
+/** Opens connections, each with a request, from a separate thread; posts the number of answers after each one. */
 const flood = `
   const { connect } = require('node:net');
   const { parentPort, workerData: { port, count } } = require('node:worker_threads');
@@ -43,7 +44,7 @@ test('a flood of connections is accepted in far fewer turns of the event loop th
   }
 });
 
-test('a stop ends the connections of every listening socket, and lets go of the port', async () => {
+test('a stop closes the connections of every listening socket and frees the port', async () => {
   const service = await startTestService();
   const { hostname, port } = new URL(service.url);
   const sockets: Socket[] = [];
@@ -58,10 +59,12 @@ test('a stop ends the connections of every listening socket, and lets go of the 
     socket.write('GET /healthz HTTP/1.1\r\nhost: x\r\n\r\n');
     sockets.push(socket);
   }
-  for (let waits = 0; answers < 100; waits++) {
-    assert.ok(waits < 500, `${answers} answers`);
-    await sleep(10);
-  }
+  await eventually(
+    () => `${answers} of 100 answers`,
+    10_000,
+    () => answers >= 100,
+    10,
+  );
   const closed = Promise.all(
     sockets.map((socket) => new Promise((resolve) => socket.once('close', resolve))),
   );

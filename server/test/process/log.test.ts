@@ -8,16 +8,9 @@ import type { TestContext } from 'node:test';
 import { openFailureLog } from '../../src/http/failure-log.ts';
 import { limits } from '../../src/limits.ts';
 import { openLogSink, openLogger } from '../../src/log.ts';
-import {
-  call,
-  eventually,
-  inParallel,
-  postTrace,
-  startServer,
-  toolInFolder,
-  totalOf,
-} from '../cli/helpers.ts';
+import { call, inParallel, postTrace, startServer, toolInFolder, totalOf } from '../cli/helpers.ts';
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 import { freePort, launcher, mountTmpfs, plainEnvironment } from './helpers.ts';
 
@@ -57,11 +50,11 @@ async function serveWith(
   return { child, url: `http://127.0.0.1:${port}`, end };
 }
 
-async function untilReady({ url, child }: Running): Promise<void> {
+async function assertReady({ url, child }: Running): Promise<void> {
   await eventually('a server that is ready', deadlineMs, async () => {
     assert.equal(child.exitCode, null, 'the server has ended');
     const answer = await fetch(`${url}/readyz`).catch(() => null);
-    return answer?.status === 200 ? true : null;
+    return answer?.status === 200;
   });
 }
 
@@ -85,7 +78,7 @@ async function assertServes({ url, child }: Running, key: string, before: number
 test('a closed log pipe does not end the service', async (t) => {
   const { key, ...tool } = await toolWithKey(t);
   const server = await serveWith(t, tool, ['ignore', 'ignore', 'pipe']);
-  await untilReady(server);
+  await assertReady(server);
   server.child.stderr?.destroy();
   await refuse(server.url, 50);
   await assertServes(server, key, 0);
@@ -98,21 +91,19 @@ test('a closed standard output does not end the service, and the log says that t
   server.child.stdout?.destroy();
   let log = '';
   server.child.stderr?.on('data', (data: Buffer) => (log += data.toString()));
-  await untilReady(server);
-  await eventually('a line about the greeting', deadlineMs, async () =>
-    log.includes('greeting') ? true : null,
-  );
+  await assertReady(server);
+  await eventually('a line about the greeting', deadlineMs, async () => log.includes('greeting'));
   await assertServes(server, key, 0);
   assert.equal(await server.end('SIGTERM'), 0);
 });
 
-test('a log pipe that is not read holds up neither requests nor the stop', async (t) => {
+test('a log pipe that is not read blocks neither requests nor the stop', async (t) => {
   const { key, ...tool } = await toolWithKey(t);
   // With a line for every request, the pipe is full after a few hundred.
   const level = ['--log-level', 'debug'];
   const server = await serveWith(t, tool, ['ignore', 'ignore', 'pipe'], level);
   server.child.stderr?.pause();
-  await untilReady(server);
+  await assertReady(server);
   await refuse(server.url, 3000);
   const startMs = performance.now();
   await assertServes(server, key, 0);
@@ -122,7 +113,7 @@ test('a log pipe that is not read holds up neither requests nor the stop', async
   assert.equal(server.child.exitCode, 0);
 });
 
-test('a full disk under the log file costs lines, which are counted, and nothing else', async (t) => {
+test('a full disk under the log file loses only log lines, and they are counted', async (t) => {
   const mount = await mountTmpfs(t, 'size=64k');
   if (mount.kind === 'impossible') return skipUnlessCi(t, mount.reason);
   const { key, ...tool } = await toolWithKey(t);
@@ -131,7 +122,7 @@ test('a full disk under the log file costs lines, which are counted, and nothing
   const fd = openSync(logFile, 'a');
   const server = await serveWith(t, tool, ['ignore', 'ignore', fd]);
   closeSync(fd);
-  await untilReady(server);
+  await assertReady(server);
   assert.throws(() => {
     for (;;) appendFileSync(filler, Buffer.alloc(1024));
   }, /ENOSPC/);
@@ -145,7 +136,7 @@ test('a full disk under the log file costs lines, which are counted, and nothing
   await call(`${server.url}/traces/x`, 'tt_wrong');
   const report = await eventually('a line with the number of lost lines', deadlineMs, async () => {
     const lines = readFileSync(logFile, 'utf8').split('\n');
-    return lines.find((line) => line.includes('log lines were lost')) ?? null;
+    return lines.find((line) => line.includes('log lines were lost'));
   });
   const { lost_lines: lost } = JSON.parse(report) as { lost_lines: number };
   assert.ok(lost >= 1 && lost <= 45, `${lost} lines`);
@@ -203,7 +194,7 @@ test('log level debug has a line for every request', async (t) => {
   assert.equal(server.stderr().match(/"status":404/g)?.length, 200);
 });
 
-test('a reader that does not read costs bounded memory, and the lost lines are counted', async () => {
+test('a log reader that does not read costs bounded memory, and lost lines are counted', async () => {
   const texts: string[] = [];
   const reader = Promise.withResolvers<void>();
   const sink = openLogSink(async (text) => {
@@ -220,7 +211,7 @@ test('a reader that does not read costs bounded memory, and the lost lines are c
   assert.equal(Number(lost) + (written.match(/^x+$/gm)?.length ?? 0), 5000);
 });
 
-test('a summary of failures comes with the end of each interval, by code and route', async () => {
+test('failures are summarized at the end of each interval, by code and route', async () => {
   const lines: string[] = [];
   const logger = openLogger('info', { write: (line) => void lines.push(line) });
   const bounds = { failureLogIntervalMs: 20, failureLinesMax: 2, failureKindsMax: 3 };

@@ -45,7 +45,7 @@ interface Started {
 /** `npm start` on a free port, until it listens. It ends with the test. */
 async function npmStart(t: TestContext, folder: string): Promise<Started> {
   const flags = ['--port', '0', '--log-level', 'silent'];
-  // A group of its own, so that its end reaches what npm has started.
+  // A separate process group, so that a signal reaches what npm has started.
   const child = spawn('npm', ['start', '--', ...flags], {
     cwd: folder,
     env: plainEnvironment(),
@@ -110,7 +110,7 @@ test(
   },
 );
 
-test('a build that fails is one sentence and keeps the last build', { timeout }, async (t) => {
+test('a failed build prints one sentence and keeps the last build', { timeout }, async (t) => {
   const folder = checkoutWithoutVite(t);
   const vite = join(folder, 'node_modules', 'vite');
   symlinkSync(join(checkout, 'node_modules', 'vite'), vite);

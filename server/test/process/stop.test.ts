@@ -2,18 +2,12 @@ import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
+import { connect } from 'node:net';
 import { test } from 'node:test';
 import type { TestContext } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  allTraces,
-  call,
-  eventually,
-  postTrace,
-  startServer,
-  toolInFolder,
-} from '../cli/helpers.ts';
+import { allTraces, call, postTrace, startServer, toolInFolder } from '../cli/helpers.ts';
 import type { NewKeyJson, ProblemJson, Tool, TraceJson } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import type { ServerProcess } from '../support/cli.ts';
 import { assertVerifyClean, startCrowd } from './helpers.ts';
 
@@ -30,7 +24,10 @@ async function setStage(t: TestContext): Promise<Stage> {
 }
 
 /** A POST whose body comes in two halves, with as much time between them as the caller takes. */
-function slowPost(url: string, key: string): { finish(): Promise<{ status: number; id: string }> } {
+async function slowPost(
+  url: string,
+  key: string,
+): Promise<{ finish(): Promise<{ status: number; id: string }> }> {
   const body = Buffer.from(JSON.stringify({ model: 'slow', input: 'x'.repeat(1000) }));
   const post = request(`${url}/traces`, {
     method: 'POST',
@@ -38,12 +35,16 @@ function slowPost(url: string, key: string): { finish(): Promise<{ status: numbe
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
       'content-length': body.length,
+      // Its interim reply shows that the server has begun with the request.
+      expect: '100-continue',
     },
   });
+  const begun = once(post, 'continue', { signal: AbortSignal.timeout(10_000) });
   const answered = once(post, 'response') as Promise<[IncomingMessage]>;
   // Looked at only by finish; until then a failure must not end the process.
   answered.catch(() => {});
   post.write(body.subarray(0, 500));
+  await begun;
   return {
     async finish() {
       post.end(body.subarray(500));
@@ -53,6 +54,17 @@ function slowPost(url: string, key: string): { finish(): Promise<{ status: numbe
       return { status: response.statusCode ?? 0, id: (JSON.parse(text) as TraceJson).id };
     },
   };
+}
+
+function refusesConnections(url: string): Promise<boolean> {
+  const { hostname, port } = new URL(url);
+  return new Promise((resolve) => {
+    const socket = connect(Number(port), hostname, () => {
+      socket.destroy();
+      resolve(false);
+    });
+    socket.on('error', () => resolve(true));
+  });
 }
 
 /** The last answer ends the service: it does not wait for clients to hang up, and no supervisor has to kill it. */
@@ -79,7 +91,7 @@ test('on SIGTERM /readyz turns to 503 while the service still serves, then it en
   const ended = server.end('SIGTERM');
   const answer = await eventually(
     '/readyz with 503',
-    450,
+    5_000,
     async () => {
       const { status, body } = await call<ProblemJson>(`${server.url}/readyz`, null);
       return status === 200 ? null : { status, code: body.code };
@@ -102,12 +114,11 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`a request that is under way at ${signal} is finished and stored`, async (t) => {
     const stage = await setStage(t);
     const { server, key } = stage;
-    const slow = [slowPost(server.url, key), slowPost(server.url, key)];
-    // The server must have seen their first halves.
-    await sleep(100);
+    const slow = [await slowPost(server.url, key), await slowPost(server.url, key)];
     const ended = server.end(signal);
-    // Longer than the notice that load balancers get.
-    await sleep(800);
+    // Load balancers get some time to notice before that.
+    const isClosed = () => refusesConnections(server.url);
+    await eventually('a server that takes no new connections', 10_000, isClosed);
     await assert.rejects(postTrace(server.url, key), 'it still takes new connections');
     const answers = await Promise.all(slow.map((post) => post.finish()));
     assert.deepEqual(
@@ -119,13 +130,11 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     assert.deepEqual(stored.sort(), answers.map(({ id }) => id).sort());
   });
 
-  test(`${signal} under 32 clients loses nothing that was acknowledged`, async (t) => {
+  test(`${signal} under 32 clients loses no acknowledged trace`, async (t) => {
     const stage = await setStage(t);
     const { server, key, tool } = stage;
     const crowd = startCrowd(32, server.url, key);
-    await eventually('some work', 5000, async () =>
-      crowd.acknowledged.length > 300 ? true : null,
-    );
+    await eventually('acknowledged traces', 10_000, () => crowd.acknowledged.length > 300);
     const atSignal = crowd.acknowledged.length;
     assert.equal(await promptly(server.end(signal)), 0);
     await crowd.ended;
@@ -140,10 +149,9 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 }
 
-test('a request that is never sent to its end does not hold up the stop', async (t) => {
+test('a request that is never complete does not block the stop', async (t) => {
   const { server, key } = await setStage(t);
-  const half = slowPost(server.url, key);
-  await sleep(100);
+  const half = await slowPost(server.url, key);
   const startMs = performance.now();
   assert.equal(await server.end('SIGTERM'), 0);
   const ms = performance.now() - startMs;
@@ -155,7 +163,7 @@ test('an acknowledged trace survives kill -9 under 32 clients', async (t) => {
   const stage = await setStage(t);
   const { server, key, tool } = stage;
   const crowd = startCrowd(32, server.url, key);
-  await eventually('some work', 5000, async () => (crowd.acknowledged.length > 500 ? true : null));
+  await eventually('acknowledged traces', 10_000, () => crowd.acknowledged.length > 500);
   assert.equal(await server.end('SIGKILL'), null);
   await crowd.ended;
   assert.deepEqual(crowd.others, []);

@@ -14,7 +14,7 @@ import {
   toolOn,
 } from '../cli/helpers.ts';
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
-import { assertVerifyClean, hashOfFile, mountTmpfs, serveOnce } from './helpers.ts';
+import { assertVerifyClean, hashOfFile, mountTmpfs, serveToEnd } from './helpers.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 
 async function madeStore(t: TestContext): Promise<Tool & { key: string }> {
@@ -26,7 +26,7 @@ async function madeStore(t: TestContext): Promise<Tool & { key: string }> {
 /** Every way to open the file is refused with these words, and not one byte of it changes. */
 async function assertRefusedUntouched(tool: Tool, words: RegExp): Promise<void> {
   const before = hashOfFile(tool.path);
-  assertRefused(await serveOnce(tool), 1, words);
+  assertRefused(await serveToEnd(tool), 1, words);
   for (const command of [['keys', 'list'], ['keys', 'create', '--team', 'x'], ['verify']]) {
     assertRefused(await tool.run(...command), 1, words);
   }
@@ -35,12 +35,12 @@ async function assertRefusedUntouched(tool: Tool, words: RegExp): Promise<void> 
 }
 
 describe('the file of a store', { concurrency: 2 }, () => {
-  test('a second server on the same file is refused, and the first goes on', async (t) => {
+  test('a second server on the same file is refused, and the first keeps running', async (t) => {
     const tool = await madeStore(t);
     const first = await startServer(t, tool);
     assert.equal((await postTrace(first.url, tool.key)).status, 201);
     for (let i = 0; i < 2; i++) {
-      const second = await serveOnce(tool);
+      const second = await serveToEnd(tool);
       assertRefused(second, 1, /Another TraceTally server is using .*tracetally\.db.*--database/);
     }
     assert.equal((await postTrace(first.url, tool.key)).status, 201);
@@ -48,7 +48,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     await assertVerifyClean(tool);
   });
 
-  test('after kill -9 a new server starts at once, and after a stop as well', async (t) => {
+  test('a new server starts immediately after kill -9 and after a normal stop', async (t) => {
     const tool = await madeStore(t);
     const ids: string[] = [];
     for (const signal of ['SIGKILL', 'SIGINT', 'SIGKILL'] as const) {
@@ -67,7 +67,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     await assertVerifyClean(tool);
   });
 
-  test('a file of a newer schema is refused and left as it is', async (t) => {
+  test('a file of a newer schema is refused and left unchanged', async (t) => {
     const tool = await madeStore(t);
     const db = new DatabaseSync(tool.path);
     db.exec('pragma user_version = 999');
@@ -78,7 +78,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     );
   });
 
-  test('the database of another application is refused and left as it is', async (t) => {
+  test('the database of another application is refused and left unchanged', async (t) => {
     const tool = toolInFolder(t);
     const db = new DatabaseSync(tool.path);
     db.exec('create table teams (name text)');
@@ -90,7 +90,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     );
   });
 
-  test('a file that is no database is refused and left as it is', async (t) => {
+  test('a file that is not a database is refused and left unchanged', async (t) => {
     const tool = toolInFolder(t);
     writeFileSync(tool.path, 'Dear diary, today I was opened by a database.\n'.repeat(200));
     await assertRefusedUntouched(
@@ -99,14 +99,14 @@ describe('the file of a store', { concurrency: 2 }, () => {
     );
   });
 
-  test('a folder in place of the file is refused with a sentence', async (t) => {
+  test('a folder instead of the file is refused with a clear message', async (t) => {
     const tool = toolInFolder(t);
     mkdirSync(tool.path);
-    assertRefused(await serveOnce(tool), 1, /Cannot open the database .*tracetally\.db/);
+    assertRefused(await serveToEnd(tool), 1, /Cannot open the database .*tracetally\.db/);
     assertRefused(await tool.run('keys', 'list'), 1, /Cannot open the database .*tracetally\.db/);
   });
 
-  test('the folders of the database are made where there are none', async (t) => {
+  test('missing folders of the database are created', async (t) => {
     const outer = dirname(toolInFolder(t).path);
     const tool = toolOn(join(outer, 'a', 'b c', 'ü', 'my.db'));
     const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'deep');
@@ -115,7 +115,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     assert.ok(existsSync(tool.path));
   });
 
-  test('commands that only look refuse a database that is not there, and make none', async (t) => {
+  test('commands that only read refuse a missing database and create none', async (t) => {
     const tool = toolInFolder(t);
     const looks = [['keys', 'list'], ['teams', 'list'], ['verify'], ['keys', 'revoke', 'key_x']];
     await inParallel(looks, async (command) => {
@@ -124,19 +124,19 @@ describe('the file of a store', { concurrency: 2 }, () => {
     assert.deepEqual(readdirSync(dirname(tool.path)), []);
   });
 
-  test('a file in place of the folder is refused with a sentence', async (t) => {
+  test('a file instead of the folder is refused with a clear message', async (t) => {
     const outer = toolInFolder(t);
     writeFileSync(outer.path, 'a file');
     const tool = toolOn(join(outer.path, 'inside.db'));
-    assertRefused(await serveOnce(tool), 1, /Cannot open the database .*inside\.db/);
+    assertRefused(await serveToEnd(tool), 1, /Cannot open the database .*inside\.db/);
     const created = await tool.run('keys', 'create', '--team', 'x');
     assertRefused(created, 1, /Cannot open the database .*inside\.db/);
   });
 
-  test('a place that cannot be written to is refused with a sentence', async (t) => {
+  test('a folder that is not writable is refused with a clear message', async (t) => {
     let folder = dirname(toolInFolder(t).path);
     if (process.getuid?.() === 0) {
-      // Root may write anywhere, except where nobody can.
+      // Root may write anywhere, except on a read-only file system.
       const mount = await mountTmpfs(t, 'ro,size=1m');
       if (mount.kind === 'impossible') return skipUnlessCi(t, mount.reason);
       folder = mount.folder;
@@ -144,7 +144,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
       chmodSync(folder, 0o555);
     }
     for (const tool of [toolOn(join(folder, 'x.db')), toolOn(join(folder, 'sub', 'x.db'))]) {
-      assertRefused(await serveOnce(tool), 1, /Cannot open the database .*x\.db/);
+      assertRefused(await serveToEnd(tool), 1, /Cannot open the database .*x\.db/);
       const created = await tool.run('keys', 'create', '--team', 'x');
       assertRefused(created, 1, /Cannot open the database .*x\.db/);
     }

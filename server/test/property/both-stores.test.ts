@@ -54,8 +54,8 @@ const get = (caller: Caller, path: string): Asked => ({
   body: null,
 });
 const analytics = ['overview', 'by-model', 'by-feature', 'daily'].map((n) => `/analytics/${n}`);
-/** What each conversation ends with. */
-const books = (['full', 'stranger'] as const).flatMap((caller) =>
+/** The reads at the end of each conversation. */
+const lastReads = (['full', 'stranger'] as const).flatMap((caller) =>
   ['/traces?limit=100', ...analytics].map((path) => get(caller, path)),
 );
 
@@ -79,7 +79,7 @@ test(`SQLite and PostgreSQL give byte-equal replies in ${runsWanted} random conv
           for (const name of namesOf(request, await twins.ask(request))) count(name);
         }
         clock.set(readAt);
-        for (const question of books) {
+        for (const question of lastReads) {
           assert.equal((await twins.ask(question)).status, 200, question.path);
         }
       },

@@ -5,7 +5,7 @@ import fc from 'fast-check';
 import { payloadNames } from '../../src/core/trace-fields.ts';
 import type { PayloadName } from '../../src/core/trace-fields.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { invalidItem, moment, onceKey, sentTrace } from '../model/arbitraries.ts';
+import { invalidItem, moment, maybeIdempotencyKey, sentTrace } from '../model/arbitraries.ts';
 import type { InvalidItem } from '../model/arbitraries.ts';
 import { IdempotencyModel } from '../model/idempotency-model.ts';
 import { TeamModel } from '../model/team-model.ts';
@@ -24,7 +24,7 @@ before(async () => {
 after(() => service.stop());
 
 /** A team, what it should hold, and the first answers to its requests with a key. */
-type Actor = KeyHolder & { model: TeamModel; once: IdempotencyModel<Answer> };
+type Actor = KeyHolder & { model: TeamModel; idempotency: IdempotencyModel<Answer> };
 
 type Item = { kind: 'good'; body: Sent } | ({ kind: 'bad' } & InvalidItem);
 
@@ -38,7 +38,7 @@ interface Request {
 
 const goodItem = sentTrace.map((body): Item => ({ kind: 'good', body }));
 const badItem = invalidItem.map((bad): Item => ({ kind: 'bad', ...bad }));
-const sending = { key: onceKey, isPacked: fc.boolean() };
+const sending = { key: maybeIdempotencyKey, isPacked: fc.boolean() };
 const single = fc.record<Request>({
   path: fc.constant('/traces'),
   items: fc.tuple(goodItem),
@@ -80,7 +80,7 @@ const step = fc.oneof(
   },
 );
 
-/** The stores have longer runs of random histories of their own. */
+/** The store tests run longer random histories. */
 const runsWanted = testStore === 'sqlite' ? 250 : 60;
 const seen = { single: 0, batch: 0, none: 0, again: 0, reused: 0 };
 
@@ -93,7 +93,7 @@ test(`the API answers as the plain model does, and verify is clean, for ${runsWa
         runs += 1;
         const actors: Actor[] = [];
         for (let i = 0; i < 2; i++) {
-          const models = { model: new TeamModel(), once: new IdempotencyModel<Answer>() };
+          const models = { model: new TeamModel(), idempotency: new IdempotencyModel<Answer>() };
           actors.push({ ...(await service.keyFor()), ...models });
         }
         const sent: Request[] = [];
@@ -139,7 +139,7 @@ async function post(actor: Actor, request: Request, at: number): Promise<void> {
     seen.none += 1;
     return;
   }
-  const meeting = key === null ? null : actor.once.meet(key, `${path} ${text}`, at);
+  const meeting = key === null ? null : actor.idempotency.meet(key, `${path} ${text}`, at);
   if (meeting?.kind === 'reused') {
     assert.deepEqual([answer.status, answer.json.code], [422, 'idempotency_key_reused']);
     seen.reused += 1;
@@ -157,16 +157,16 @@ async function post(actor: Actor, request: Request, at: number): Promise<void> {
   const expected = good.map((body) => actor.model.add(body, at));
   if (path === '/traces') await compareSingle(actor, answer, expected);
   else compareBatch(actor, answer, expected, rejected);
-  if (key !== null) actor.once.note(key, `${path} ${text}`, answer, at);
+  if (key !== null) actor.idempotency.note(key, `${path} ${text}`, answer, at);
 }
 
 function itemOf(item: Item | undefined): unknown {
   return item?.kind === 'bad' ? item.item : item?.body;
 }
 
-function send({ key }: Actor, { path, key: onceKey, isPacked }: Request, text: string) {
+function send({ key }: Actor, { path, key: maybeIdempotencyKey, isPacked }: Request, text: string) {
   return service.call(key, 'POST', path, isPacked ? gzipSync(text, { level: 1 }) : text, {
-    ...(onceKey === null ? {} : { 'idempotency-key': onceKey }),
+    ...(maybeIdempotencyKey === null ? {} : { 'idempotency-key': maybeIdempotencyKey }),
     ...(isPacked ? { 'content-encoding': 'gzip' } : {}),
   });
 }

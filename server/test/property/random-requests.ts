@@ -2,7 +2,7 @@ import { gzipSync } from 'node:zlib';
 import fc from 'fast-check';
 import { limits } from '../../src/limits.ts';
 import { payloadNames } from '../../src/core/trace-fields.ts';
-import { invalidItem, onceKey, sentTrace } from '../model/arbitraries.ts';
+import { invalidItem, maybeIdempotencyKey, sentTrace } from '../model/arbitraries.ts';
 
 /** Who asks. Two teams, the first with keys of all kinds; the last two have none that is known. */
 export type Caller =
@@ -143,7 +143,7 @@ const contentType = fc.oneof(
   { weight: 1, arbitrary: fc.constantFrom('text/plain', 'application/json; charset=utf-8') },
 );
 const idempotencyKey = fc.oneof(
-  { weight: 15, arbitrary: onceKey },
+  { weight: 15, arbitrary: maybeIdempotencyKey },
   { weight: 1, arbitrary: fc.constantFrom('', 'a b', 'k'.repeat(256)) },
 );
 
@@ -155,13 +155,13 @@ function post(paths: readonly string[], body: fc.Arbitrary<string | Uint8Array>)
       body,
       how: packing,
       type: contentType,
-      once: idempotencyKey,
+      idempotency: idempotencyKey,
     })
-    .map(({ caller, path, body, how, type, once }): Asked => {
+    .map(({ caller, path, body, how, type, idempotency }): Asked => {
       const sent = packed(body, how);
       const headers = {
         'content-type': type,
-        ...(once === null ? {} : { 'idempotency-key': once }),
+        ...(idempotency === null ? {} : { 'idempotency-key': idempotency }),
         ...sent.headers,
       };
       return { caller, method: 'POST', path, headers, body: sent.body };

@@ -8,7 +8,7 @@ import type { Replay, WriteOutcome } from '../../src/store/trace-writer.ts';
 import type { Store } from '../../src/store/store.ts';
 import { dayJson, groupJson, overviewJson } from '../../src/http/analytics-json.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { moment, onceKey, sentTrace } from '../model/arbitraries.ts';
+import { moment, maybeIdempotencyKey, sentTrace } from '../model/arbitraries.ts';
 import { IdempotencyModel } from '../model/idempotency-model.ts';
 import { TeamModel } from '../model/team-model.ts';
 import type { Expected, Sent } from '../model/team-model.ts';
@@ -18,8 +18,8 @@ import type { ManualClock } from '../support/service.ts';
 interface TeamUnderTest {
   id: string;
   model: TeamModel;
-  /** What a second request of the same key is told. */
-  once: IdempotencyModel<Replay>;
+  /** The answers that later requests with the same idempotency key must get. */
+  idempotency: IdempotencyModel<Replay>;
 }
 
 interface Call {
@@ -36,7 +36,7 @@ const step = fc.record({
     fc.record<Call>({
       team: fc.nat({ max: 2 }),
       bodies: fc.array(sentTrace, { minLength: 1, maxLength: 4 }),
-      key: onceKey,
+      key: maybeIdempotencyKey,
       body: fc.constantFrom('b1', 'b1', 'b2'),
     }),
     { minLength: 1, maxLength: 4 },
@@ -64,7 +64,7 @@ export async function compareHistories(
         const teams = await Promise.all(
           [0, 1, 2].map(async (i): Promise<TeamUnderTest> => {
             const { team } = await store.ensureTeam(`run ${runs}, team ${i}`, 1);
-            return { id: team.id, model: new TeamModel(), once: new IdempotencyModel() };
+            return { id: team.id, model: new TeamModel(), idempotency: new IdempotencyModel() };
           }),
         );
         for (const { at, calls } of steps) {
@@ -100,13 +100,13 @@ export async function compareHistories(
 
 async function compareOutcome(
   store: Store,
-  { id, model, once }: TeamUnderTest,
+  { id, model, idempotency }: TeamUnderTest,
   { bodies, key, body }: Call,
   at: number,
   rejected: string,
   outcome: WriteOutcome,
 ): Promise<void> {
-  const meeting = key === null ? null : once.meet(key, body, at);
+  const meeting = key === null ? null : idempotency.meet(key, body, at);
   if (meeting?.kind === 'reused') {
     const code = outcome.kind === 'failed' ? outcome.code : outcome.kind;
     assert.equal(code, 'idempotency_key_reused');
@@ -123,7 +123,7 @@ async function compareOutcome(
   assert.equal(outcome.kind, 'stored');
   const place = { firstSeq: model.traces.length + 1, count: bodies.length, rejected };
   for (const sent of bodies) model.add(sent, at);
-  if (key !== null) once.note(key, body, place, at);
+  if (key !== null) idempotency.note(key, body, place, at);
 }
 
 async function compare(

@@ -6,7 +6,7 @@ import { us } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
 import type { Asked, Caller } from './random-requests.ts';
 
-/** A reply as it came, but for what is new in any two: ids are told by the order in which they appeared. */
+/** A reply without what differs between any two: ids are replaced by the order of their appearance. */
 export interface Reply {
   status: number;
   headers: readonly string[];
@@ -19,7 +19,7 @@ const missingId = '00000000-0000-7000-8000-000000000000';
 const briefUntilUs = us('2026-02-26T00:00:00Z');
 let conversations = 0;
 
-/** Two services that get the same requests from teams of their own, and whose replies must be the same to the byte. */
+/** Two services that get the same requests, each from its own teams, and whose replies must be byte-equal. */
 export class Twins {
   readonly #sides: readonly Side[];
 
@@ -118,7 +118,7 @@ function valueOf(headers: readonly string[], name: string): string {
   return headers.find((line) => line.startsWith(`${name}: `))?.slice(name.length + 2) ?? '';
 }
 
-/** One request over a socket of its own. Each byte of the reply's body is one character here. */
+/** One request over a new socket. Each byte of the reply's body is one character here. */
 function exchange(url: string, { method, path, headers, body }: Omit<Asked, 'caller'>) {
   const length = body === null ? {} : { 'content-length': Buffer.byteLength(body) };
   return new Promise<Reply>((resolve, reject) => {

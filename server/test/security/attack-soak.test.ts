@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { attackNames } from '../../scripts/attack-soak/attack-names.ts';
-import { checkLedger } from '../../scripts/attack-soak/ledger-check.ts';
-import { openLedger, readLedger } from '../../scripts/attack-soak/ledger.ts';
+import { checkStore } from '../../scripts/attack-soak/store-check.ts';
+import { openRequestLog, readRequestLog } from '../support/request-log.ts';
 import { failuresOf, finalReport } from '../../scripts/attack-soak/report.ts';
 import type { SoakResult } from '../../scripts/attack-soak/report.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
@@ -43,7 +43,7 @@ const sound: SoakResult = {
     answered: Object.fromEntries(attackNames.map((name) => [name, 1])),
     mistakes: {},
   },
-  ledger: { acknowledged: 500, stored: 500, lost: [], twice: [], miscounted: 0 },
+  contents: { acknowledged: 500, stored: 500, lost: [], twice: [], miscounted: 0 },
   verify: { code: 0, text: 'Everything adds up.' },
   mistakes: [],
 };
@@ -54,14 +54,14 @@ describe('the attack soak passes only if all of this holds', () => {
     assert.match(finalReport(sound), /\nPASSED\n/);
   });
 
-  const { ledger, honest, attacks, watch } = sound;
-  assert.ok(ledger && honest && attacks);
+  const { contents, honest, attacks, watch } = sound;
+  assert.ok(contents && honest && attacks);
   const broken: Record<string, Partial<SoakResult>> = {
     'the service ran under one process id': { unexpectedEnd: 'SIGKILL' },
-    'no acknowledged trace is lost': { ledger: { ...ledger, lost: ['id'] } },
-    'no trace is stored twice': { ledger: { ...ledger, twice: ['name'] } },
-    'every team is counted right': { ledger: { ...ledger, miscounted: 1 } },
-    'the ledger was checked': { ledger: null },
+    'no acknowledged trace is lost': { contents: { ...contents, lost: ['id'] } },
+    'no trace is stored twice': { contents: { ...contents, twice: ['name'] } },
+    'every team is counted right': { contents: { ...contents, miscounted: 1 } },
+    'the store was checked': { contents: null },
     'less than 0.1 % of honest operations failed': { honest: { ...honest, failed: 2 } },
     'no read missed an acknowledged trace': { honest: { ...honest, stale: 1 } },
     'honest clients stored something': { honest: { ...honest, acknowledged: 0 } },
@@ -91,7 +91,7 @@ describe('the attack soak passes only if all of this holds', () => {
   }
 });
 
-describe('the ledger of the attack soak', () => {
+describe('the store check of the attack soak', () => {
   let service: TestService;
   before(async () => {
     service = await startTestService();
@@ -102,26 +102,28 @@ describe('the ledger of the attack soak', () => {
     const folder = temporaryFolder();
     try {
       const teams = [await service.keyFor(), await service.keyFor()];
-      const ledger = openLedger(join(folder.path, 'ledger.txt'));
+      const logPath = join(folder.path, 'requests.log');
+      const log = openRequestLog(logPath);
       for (const [team, { key }] of teams.entries()) {
         const traces = Array.from({ length: 150 }, (_, i) => ({
           model: 'm',
           user_identifier: `team${team}-client0-1/${i}`,
         }));
         const { json } = await service.call(key, 'POST', '/traces/batch', { traces });
-        const stored = json.traces as { id: string; user_identifier: string }[];
-        ledger.note(stored.map(({ id, user_identifier: name }) => ({ team, id, name })));
+        const stored = json.traces as { id: string }[];
+        const ids = stored.map(({ id }) => id);
+        log.acknowledged(team, `team${team}-client0-1`, ids);
       }
-      const check = (): ReturnType<typeof checkLedger> =>
-        checkLedger(service.url, teams, readLedger(join(folder.path, 'ledger.txt')));
+      const check = (): ReturnType<typeof checkStore> =>
+        checkStore(service.url, teams, readRequestLog(logPath));
       const kept = { acknowledged: 300, stored: 300, lost: [], twice: [], miscounted: 0 };
       assert.deepEqual(await check(), kept);
 
       const lost = '00000000-0000-7000-8000-000000000000';
-      ledger.note([{ team: 1, id: lost, name: 'team1-client0-2/0' }]);
+      log.acknowledged(1, 'team1-client0-2', [lost]);
       const again = { model: 'm', user_identifier: 'team0-client0-1/3' };
       assert.equal((await service.call(teams[0]?.key ?? '', 'POST', '/traces', again)).status, 201);
-      ledger.close();
+      log.close();
       assert.deepEqual(await check(), {
         acknowledged: 301,
         stored: 301,

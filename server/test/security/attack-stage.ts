@@ -25,14 +25,14 @@ export interface AttackStage {
   server: ServerProcess;
   attacker: LoadTeam;
   honest: LoadTeam;
-  /** Stores traces of the attacker's beside the server. */
+  /** Stores traces of the attacker without the server. */
   fill(drafts: Iterable<Parameters<typeof draftTrace>[0]>): Promise<void>;
   /** Runs the attack, and checks and prints what it did to the server and to the honest team. */
   endure(t: TestContext, attack: () => Promise<void>, isRepeated?: boolean): Promise<void>;
   socket(): Promise<Socket>;
-  /** Reads replies of the attacker's at once and to their end, in a process of its own, so that the probes here are not delayed. */
+  /** Reads replies of the attacker's concurrently and to their end, in a separate process, so that the probes here are not delayed. */
   readElsewhere(path: string, times: number): Promise<number[]>;
-  strike(): Promise<void>;
+  tearDown(): Promise<void>;
 }
 
 export async function setAttackStage(kind: Database['kind']): Promise<AttackStage> {
@@ -67,7 +67,7 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
           if (drafts.length === 1_000 || (body.input?.length ?? 0) > mb) await flush();
         }
         await flush();
-        // Else it would do this beside the first attacks.
+        // Otherwise this would happen during the first attacks.
         if (database.kind === 'postgres') {
           await runSql(database, 'vacuum analyze');
           await runSql(database, 'checkpoint');
@@ -105,7 +105,7 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
       if (slowestMs >= 1_000 && !isRepeated) return stage.endure(t, attack, true);
       assert.ok(slowestMs < 1_000, `/healthz took ${Math.round(slowestMs)} ms`);
     },
-    async strike() {
+    async tearDown() {
       await server.end('SIGKILL');
       await postgres?.stop();
       folder.remove();

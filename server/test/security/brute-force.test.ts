@@ -194,7 +194,7 @@ describe('with --trust-proxy', () => {
       assertProblem(await guess(service, from('192.0.2.6:50000')), 'too_many_failed_attempts');
     });
   });
-  test('an address that is none breaks nothing', async () => {
+  test('an invalid address has no effect', async () => {
     await withService(proxied, async (service) => {
       const holder = await service.keyFor();
       const odd = ['unknown', '_hidden', 'fe80::1%eth0', '1::2::3', '999.1.1.1', ',', ' , ', '%00'];

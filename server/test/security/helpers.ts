@@ -135,8 +135,8 @@ export async function assertServes(service: TestService, holder: KeyHolder): Pro
   assert.equal((await service.call(null, 'GET', '/readyz')).status, 200);
 }
 
-/** Every sum of these teams is what their traces add up to, and the file is sound. */
-export async function assertBooks(
+/** The rollups of these teams match their traces, and the storage is sound. */
+export async function assertVerified(
   { beside }: TestService,
   expected: readonly (readonly [holder: KeyHolder, traces: number])[],
 ): Promise<void> {
@@ -146,22 +146,7 @@ export async function assertBooks(
   assert.deepEqual(await beside.checkStorage(), []);
 }
 
-/** Numbers from 0 up to 1 that the same seed repeats (mulberry32). */
-export function seededRandom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
-
-export function pick<T>(random: () => number, items: readonly T[]): T {
-  return items[Math.floor(random() * items.length)] as T;
-}
-
-/** How long it took, which must not be long. */
+/** Fails if the work takes too long. */
 export async function within<T>(ms: number, what: string, work: () => Promise<T>): Promise<T> {
   const startMs = performance.now();
   const result = await work();

@@ -4,7 +4,7 @@ import { inParallel, toolOn } from '../cli/helpers.ts';
 import { bearer, jsonType, send } from '../http/helpers.ts';
 import { startTestService } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
-import { assertBooks, assertServes, exchange, totalOf, writeRequest } from './helpers.ts';
+import { assertVerified, assertServes, exchange, totalOf, writeRequest } from './helpers.ts';
 
 /** What breaks a statement that is glued together, or a pattern, a path, a template or a terminal. */
 const injections = [
@@ -63,10 +63,10 @@ async function everythingOf({ key }: KeyHolder): Promise<string> {
   return texts.join('\n');
 }
 
-/** Nobody else was touched, and everything adds up. */
+/** No other team has changed, and the rollups are right. */
 async function assertUntouched(): Promise<void> {
   assert.equal(await everythingOf(bystander), bystanderSees);
-  await assertBooks(service, [
+  await assertVerified(service, [
     [bystander, 2],
     [team, await totalOf(service, team)],
   ]);
@@ -123,7 +123,7 @@ describe('an injection is stored as it was written, or refused', () => {
         assert.deepEqual([call_count, total_cost_usd], [1, 0.5]);
       }
     }
-    await assertBooks(service, [[fresh, names.length]]);
+    await assertVerified(service, [[fresh, names.length]]);
   });
 });
 

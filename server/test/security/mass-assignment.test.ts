@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
-import { assertBooks, totalOf } from './helpers.ts';
+import { assertVerified, totalOf } from './helpers.ts';
 
 let service: TestService;
 let team: KeyHolder;
@@ -29,7 +29,7 @@ function post(text: string, query = '', headers: Record<string, string> = {}): P
   return service.call(team.key, 'POST', `/traces${query}`, text, headers);
 }
 
-/** What a trace of nothing but a model looks like, without what is new in each. */
+/** A trace with only a model, without the fields that differ in each. */
 function shown({ status, text, json }: Answer): object {
   assert.equal(status, 201, text.slice(0, 300));
   const { id, created_at, ...rest } = json;
@@ -63,7 +63,7 @@ function wishes(): [name: string, value: unknown][] {
   ];
 }
 
-/** The same wish at every place where a careless server would look. */
+/** The same field at every place that a careless server would read. */
 const places: Readonly<Record<string, (name: string, value: unknown) => string>> = {
   'at the top': (name, value) => JSON.stringify({ model: 'm', [name]: value }),
   'before the model': (name, value) => JSON.stringify({ [name]: value, model: 'm' }),
@@ -194,9 +194,9 @@ test('of a key that is written twice, also once in escapes, one and the same val
   }
 });
 
-test('after all of this the books of both teams are right', async () => {
+test('after all of this verify finds no difference in either team', async () => {
   assert.equal(await totalOf(service, victim), 1);
-  await assertBooks(service, [
+  await assertVerified(service, [
     [victim, 1],
     [team, await totalOf(service, team)],
   ]);

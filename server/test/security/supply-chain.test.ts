@@ -19,7 +19,7 @@ const server = manifests['server'] as Manifest;
 const runtimeDependenciesMax = 12;
 /**
  * Packages that may run code when they are installed, by their place in the lock. PostgreSQL for the tests puts its own symbolic links
- * right; where npm does not run that, the tests do.
+ * right; if npm does not run that, the tests do.
  */
 const installScriptsAllowed: readonly string[] = [
   'darwin-arm64',

@@ -45,7 +45,7 @@ test('one bad write among a thousand is found in a few steps', () => {
   assert.ok(batches.length <= 2 * Math.ceil(Math.log2(1000)) + 1, String(batches.length));
 });
 
-test('if the store itself fails, nothing is tried again', () => {
+test('if the store itself fails, there is no retry', () => {
   let attempts = 0;
   const outcomes = storeInHalves([1, 2, 3], () => {
     attempts += 1;

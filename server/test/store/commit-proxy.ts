@@ -13,7 +13,7 @@ export type Mishap =
   /** It is stored, and answered with an error: what a coordinator does that misses the answer of a node. */
   | 'denied';
 
-/** Stands between a store and PostgreSQL, and breaks the connection of a commit where a test asks for it. */
+/** A proxy between a store and PostgreSQL that breaks the connection of a commit when a test asks for it. */
 export interface CommitProxy {
   port: number;
   /** One mishap for each of the next commits. */
@@ -21,7 +21,7 @@ export interface CommitProxy {
   close(): Promise<void>;
 }
 
-/** A commit as it goes over the wire: a simple query of its own. */
+/** A commit as it goes over the wire: a separate simple query. */
 const commit = Buffer.from('commit\0');
 
 export async function startCommitProxy(postgresPort: number): Promise<CommitProxy> {

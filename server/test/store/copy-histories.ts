@@ -6,7 +6,7 @@ import type { Trace } from '../../src/core/trace.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import type { Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { moment, onceKey, sentTrace } from '../model/arbitraries.ts';
+import { moment, maybeIdempotencyKey, sentTrace } from '../model/arbitraries.ts';
 import type { Sent } from '../model/team-model.ts';
 import { groupsOf } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
@@ -35,7 +35,7 @@ const key: fc.Arbitrary<Key> = fc.record({
 const step = fc.record({
   at: moment,
   bodies: fc.array(sentTrace, { minLength: 1, maxLength: 6 }),
-  once: onceKey,
+  idempotencyKey: maybeIdempotencyKey,
 });
 
 /** What befalls one team. */
@@ -53,14 +53,14 @@ export async function live(
   teamId: string,
   { steps, keys }: History,
 ): Promise<void> {
-  for (const { at, bodies, once } of steps) {
+  for (const { at, bodies, idempotencyKey } of steps) {
     clock.set(at);
     const [outcome] = await store.append([
       {
         teamId,
         drafts: bodies.map(draftTrace),
-        ...(once !== null && {
-          request: { keyHash: once, bodyHash: `b${bodies.length}`, rejected: `at ${at}` },
+        ...(idempotencyKey !== null && {
+          request: { keyHash: idempotencyKey, bodyHash: `b${bodies.length}`, rejected: `at ${at}` },
         }),
       },
     ]);
@@ -136,6 +136,6 @@ const awkwardTraces: Sent[] = [
 ];
 
 export const awkward: History = {
-  steps: [{ at: nowUs, bodies: awkwardTraces, once: null }],
+  steps: [{ at: nowUs, bodies: awkwardTraces, idempotencyKey: null }],
   keys: [],
 };

@@ -43,7 +43,7 @@ const quietly: CopyOptions = {
   clock: () => nowUs,
   follow: false,
   onProgress() {},
-  onCaughtUp: () => assert.fail('nobody writes'),
+  onCaughtUp: () => assert.fail('the source has no writer'),
 };
 const runsWanted = 6;
 
@@ -65,7 +65,7 @@ test(`${runsWanted} random histories are the same in every store after copies th
           const source = first ?? assert.fail();
           const ids: string[] = [];
           for (const [i, lived] of histories.entries()) {
-            // The third goes on where the first of the run before has ended.
+            // The third continues after the first of the previous run.
             const run = i === 2 ? Math.max(1, runs - 1) : runs;
             const { team, created } = await source.ensureTeam(`run ${run}, ${i % 2}`, runs);
             ids.push(team.id);
@@ -119,7 +119,7 @@ test('a copy takes neither the session secret nor sign-in codes along', async ()
   }
 });
 
-test('a copy is told of as it goes, and says what it did', async () => {
+test('a copy reports its progress and its result', async () => {
   const [from, to] = [await onFile(), await onFile()];
   for (const [name, count] of Object.entries({ a: 2500, b: 0, c: 1200 })) {
     const { team } = await from.ensureTeam(name, 1);
@@ -189,7 +189,7 @@ test('a file that is being copied has no server until the copy has ended', async
   await (await serve()).close();
 });
 
-test('a team and a key that somebody adds during a copy are copied with the next one at the latest', async () => {
+test('a team and a key that are added during a copy are copied by the next one at the latest', async () => {
   for (const open of [onFile, inPostgres]) {
     const [from, to] = [await open(), await open()];
     const { team: old } = await from.ensureTeam('old', 1);
@@ -211,7 +211,7 @@ test('a team and a key that somebody adds during a copy are copied with the next
   }
 });
 
-test('a copy that follows catches up though somebody is always one trace ahead of it', async () => {
+test('a copy with --follow catches up though the source is always one trace ahead', async () => {
   const path = join(folder.path, 'busy.db');
   const server = await openSqliteStore({ ...options, path, role: 'server' });
   const source = await openSqliteStore({ ...options, path });

@@ -2,15 +2,15 @@ import assert from 'node:assert/strict';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { arrayOfPlain, arrayOfText } from '../../src/store/postgres/array-literal.ts';
+import { eventually } from '../support/eventually.ts';
 import { usePostgres } from '../support/postgres.ts';
 
 const postgres = usePostgres({ log_statement: 'all', log_parameter_max_length: '0' });
 
-/** Like a pooler, it tells its clients of a process that is not the one behind it. */
+/** Like a pooler, it reports another process id to its clients than that of the server process behind it. */
 async function startPretender(): Promise<{ port: number; close(): void }> {
   const sockets = new Set<Socket>();
   const server = createServer((caller) => {
@@ -48,7 +48,8 @@ async function namesUsed(url: string, mark: string): Promise<string[]> {
   }
   await store.close();
   await postgres.sql(url, `select '${mark}'`);
-  while (!postgres.log().includes(mark)) await delay(10);
+  const isLogged = () => postgres.log().includes(mark);
+  await eventually('the mark in the log', 10_000, isLogged, 10);
   const log = postgres.log().slice(before);
   return [...log.matchAll(/LOG: {2}execute (\S+):/g)].map(([, name = '']) => name);
 }

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict';
 import { chownSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
-import { assertRefused, eventually, runServeToEnd } from '../cli/helpers.ts';
+import { assertRefused, runServeToEnd } from '../cli/helpers.ts';
+import { eventually } from '../support/eventually.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
@@ -35,8 +36,8 @@ async function readyStatus(service: TestService): Promise<number> {
 }
 
 async function assertServes(service: TestService, key: string, total: number): Promise<void> {
-  const isReady = async () => ((await readyStatus(service)) === 200 ? true : null);
-  await eventually('the service is ready', 10_000, isReady);
+  const isReady = async () => (await readyStatus(service)) === 200;
+  await eventually('a service that is ready', 10_000, isReady);
   assert.equal((await post(service, key)).status, 201);
   assert.equal((await service.call(key, 'GET', '/traces')).json.total, total);
 }

@@ -60,7 +60,7 @@ test('payloads that are skipped on the way to a later column count like payloads
     assert.equal(traces.length, 6);
   }));
 
-test('an answer is remembered only until somebody commits, be it another connection or another team', () =>
+test('a cached answer is valid only until the next commit, also of another connection or team', () =>
   withStore(async (store, path) => {
     const tool = await openSqliteStore({ path, clock: system, role: 'tool' });
     const { team } = await store.ensureTeam('t', 1);

@@ -8,7 +8,7 @@ type Node = Record<string, unknown>;
 
 export const distributedTables: ReadonlySet<string> = new Set(tablesByTeam);
 
-/** The names of the tables that are not bound; empty where all are. */
+/** The names of the tables that are not bound; empty if all are. */
 export function unboundTables(tree: unknown): string[] {
   const all = new Set<Node>();
   const bound = new Set<Node>();
@@ -62,7 +62,7 @@ function nameOf(table: Node): string {
   return String(alias?.['aliasname'] ?? table['relname']);
 }
 
-/** The tables of which a condition says `team_id = $1`, whatever else it says; '' where it names none. */
+/** The tables of which a condition says `team_id = $1`, whatever else it says; '' if it names none. */
 function equalToTeam(condition: unknown): string[] {
   const { BoolExpr: all, A_Expr: one } = condition as { BoolExpr?: Node; A_Expr?: Node };
   if (all?.['boolop'] === 'AND_EXPR') return (all['args'] as unknown[]).flatMap(equalToTeam);
@@ -85,7 +85,7 @@ function tableOfTeamColumn(node: unknown): string | null {
   return names.length === 2 ? (names[0] ?? null) : '';
 }
 
-/** The target of an INSERT is bound where its team_id comes from $1 or from a table that is bound itself. */
+/** The target of an INSERT is bound if its team_id comes from $1 or from a table that is bound itself. */
 function boundTarget(insert: Node): Node[] {
   const columns = insert['cols'] as { ResTarget: { name: string } }[];
   const at = columns.findIndex(({ ResTarget: { name } }) => name === 'team_id');

@@ -17,7 +17,7 @@ export interface CliResult {
   stderr: string;
 }
 
-/** Starts the real command line in a process of its own. No TRACETALLY_ variable leaks in. */
+/** Starts the real command line in a separate process. No TRACETALLY_ variable leaks in. */
 export function spawnCli(
   args: readonly string[],
   env: Record<string, string> = {},
@@ -53,7 +53,7 @@ export interface ServerProcess {
   end(signal: NodeJS.Signals): Promise<number | null>;
 }
 
-/** `tracetally serve` in a process of its own; resolves when it listens, rejects with its words when it ends before. */
+/** `tracetally serve` in a separate process; resolves when it listens, rejects with its output if it ends before. */
 export async function spawnServer(
   flags: readonly string[],
   env: Record<string, string> = {},

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 
 /**
- * A program that a test needs from Debian: found, or installed where that is possible. Returns null when it is there, else the reason
+ * A program that a test needs from Debian: found, or installed if possible. Returns null when it is there, else the reason
  * why the test cannot run, to be shown.
  */
 export function needProgram(program: string, debianPackage: string = program): string | null {

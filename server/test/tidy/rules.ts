@@ -1,4 +1,4 @@
-/** The rules of the house, as pure functions over texts, so that a planted violation can show that they work. */
+/** The rules for the code, as pure functions over texts, so that a planted violation can show that they work. */
 export interface SourceFile {
   /** Below `server/src`, such as `http/app.ts`. */
   path: string;
@@ -6,10 +6,9 @@ export interface SourceFile {
 }
 
 /**
- * One direction only: a room may import from itself and from the rooms before it. What stands beside the rooms has its place
- * too: limits and errors are known to all, config is read by those who start things.
+ * The import direction: a folder, or a file beside the folders, may import from itself and from those before it in this list.
  */
-const rooms = [
+const layers = [
   'version',
   'limits',
   'errors',
@@ -39,9 +38,9 @@ function importsOf(text: string): string[] {
 }
 
 function rank(path: string): number {
-  const room = path.split('/')[0]?.replace(/\.ts$/, '') ?? '';
-  const place = rooms.indexOf(room);
-  if (place === -1) throw new Error(`${path} is in no room: give "${room}" a place in the order`);
+  const layer = path.split('/')[0]?.replace(/\.ts$/, '') ?? '';
+  const place = layers.indexOf(layer);
+  if (place === -1) throw new Error(`${path}: add "${layer}" to the list of layers`);
   return place;
 }
 
@@ -110,4 +109,24 @@ export function scatteredNames(
     const found = files.filter(({ text }) => mention.test(text)).map(({ path }) => path);
     return found.length > filesMax ? [`${name}: ${found.join(', ')}`] : [];
   });
+}
+
+/** Test files that poll in a loop of their own. */
+export function ownWaits(files: readonly SourceFile[]): string[] {
+  const loops = [
+    /\b(?:for|while) \(.*\) await (?:sleep|delay)\(/,
+    /\b(?:for|while) \(.*\) \{\s*await (?:sleep|delay)\((?:\d+|\w+)\);\s*\}/,
+    /\bfunction until[A-Z]/,
+    /\bfor \(let waits\b/,
+  ];
+  return files.filter(({ text }) => loops.some((loop) => loop.test(text))).map(({ path }) => path);
+}
+
+/** Test files with random numbers that no seed repeats. */
+export function unseededRandoms(files: readonly SourceFile[]): string[] {
+  return files
+    .filter(
+      ({ path, text }) => path !== 'test/support/seeded-random.ts' && /Math\.random/.test(text),
+    )
+    .map(({ path }) => path);
 }

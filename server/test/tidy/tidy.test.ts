@@ -35,13 +35,13 @@ function shownDefault(fallback: string | null): string {
   return fallback === null || fallback === '' ? 'none' : `\`${fallback}\``;
 }
 
-test('the rooms were found', () => {
-  const rooms = new Set(files.map(({ path }) => path.split('/')[0]));
-  for (const room of ['core', 'store', 'ingest', 'http', 'cli', 'main.ts', 'config.ts'])
-    assert.ok(rooms.has(room), room);
+test('the source folders were found', () => {
+  const folders = new Set(files.map(({ path }) => path.split('/')[0]));
+  for (const folder of ['core', 'store', 'ingest', 'http', 'cli', 'main.ts', 'config.ts'])
+    assert.ok(folders.has(folder), folder);
 });
 
-test('no room imports from a room to its right', () => {
+test('no folder imports from a folder to its right', () => {
   assert.deepEqual(wrongImports(files), []);
   const planted = [
     { path: 'core/trace.ts', text: "import { openStore } from '../store/open-store.ts';" },

@@ -7,7 +7,7 @@ export interface Call {
   key?: string;
   headers?: Readonly<Record<string, string>>;
   body?: string | Buffer;
-  /** Without one, each call has a connection of its own. */
+  /** Without an agent, each call has its own connection. */
   agent?: Agent;
   /** The address of the caller, one of 127.0.0.0/8. */
   from?: string;

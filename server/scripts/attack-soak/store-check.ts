@@ -1,8 +1,8 @@
-import { callService } from './http-call.ts';
-import type { LedgerEntry } from './ledger.ts';
+import { callService } from '../../test/support/http-call.ts';
+import type { LoggedRequest } from '../../test/support/request-log.ts';
 
 /** What the store holds, compared with what was acknowledged. */
-export interface LedgerCheck {
+export interface StoreCheck {
   acknowledged: number;
   stored: number;
   /** Ids that were acknowledged and are not in any page of their team. */
@@ -22,28 +22,33 @@ interface Page {
 }
 
 /** Reads all traces of all teams, page by page, while nothing is written. */
-export async function checkLedger(
+export async function checkStore(
   url: string,
   teams: readonly { key: string }[],
-  ledger: readonly LedgerEntry[],
-): Promise<LedgerCheck> {
-  const check: LedgerCheck = {
-    acknowledged: ledger.length,
+  requests: readonly LoggedRequest[],
+): Promise<StoreCheck> {
+  const check: StoreCheck = {
+    acknowledged: requests.flatMap(acknowledgedIds).length,
     stored: 0,
     lost: [],
     twice: [],
     miscounted: 0,
   };
-  const byTeam = Map.groupBy(ledger, ({ team }) => team);
+  const byTeam = Map.groupBy(requests, ({ team }) => team);
   for (const [team, { key }] of teams.entries()) {
     const { ids, names } = await readTeam(url, key);
     check.stored += ids.size;
-    check.lost.push(...(byTeam.get(team) ?? []).map(({ id }) => id).filter((id) => !ids.has(id)));
+    const acknowledged = (byTeam.get(team) ?? []).flatMap(acknowledgedIds);
+    check.lost.push(...acknowledged.filter((id) => !ids.has(id)));
     check.twice.push(...[...names].filter(([, times]) => times > 1).map(([name]) => name));
     const overview = await readJson<{ total_calls: number }>(url, key, '/analytics/overview');
     if (overview.total_calls !== ids.size) check.miscounted += 1;
   }
   return check;
+}
+
+function acknowledgedIds({ acknowledged }: LoggedRequest): string[] {
+  return acknowledged.flatMap(({ ids }) => ids);
 }
 
 async function readTeam(
