@@ -24,6 +24,8 @@ function copyOf(source: string, name: string): string {
 
 interface Built {
   words: string;
+  /** What was printed to standard error. */
+  problem: string;
   tookMs: number;
   stamp: string;
   index: string;
@@ -33,10 +35,11 @@ interface Built {
 async function build(copy: string, ...flags: string[]): Promise<Built> {
   const dashboard = join(copy, 'dashboard');
   const startMs = performance.now();
-  const { stdout } = await run(process.execPath, [join(dashboard, 'build.ts'), ...flags]);
+  const { stdout, stderr } = await run(process.execPath, [join(dashboard, 'build.ts'), ...flags]);
   const index = join(dashboard, 'dist/index.html');
   return {
     words: stdout.trim(),
+    problem: stderr.trim(),
     tookMs: performance.now() - startMs,
     stamp: readFileSync(join(dashboard, 'dist/stamp'), 'utf8'),
     index: readFileSync(index, 'utf8'),
@@ -75,7 +78,8 @@ test('the page is built only if a source has changed, and the check takes less t
   assert.notEqual(changed.index, first.index, 'the name of the script is another');
 
   appendFileSync(join(copy, 'dashboard/src/main.tsx'), '\nthis is no program\n');
-  await assert.rejects(build(copy, '--if-stale'), 'a build that fails says so');
-  const left = readFileSync(join(copy, 'dashboard/dist/index.html'), 'utf8');
-  assert.equal(left, changed.index, 'and leaves the page that is there');
+  await assert.rejects(build(copy), 'a build that fails ends with an error');
+  const failed = await build(copy, '--if-stale');
+  assert.match(failed.problem, /^dashboard: the build failed\. .*built before\./m);
+  assert.equal(failed.index, changed.index, 'the last build stays');
 });
