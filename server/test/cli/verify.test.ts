@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { closeSync, copyFileSync, existsSync, openSync, writeSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { after, describe, test } from 'node:test';
+import { traceColumns } from '../../src/store/trace-rows.ts';
 import {
   assertNoStack,
   assertRefused,
@@ -59,9 +60,9 @@ async function report(tool: Tool, ...args: string[]): Promise<Report> {
 const middle = `key = (1 << 40 | ${rows / 2})`;
 const last = `key = (1 << 40 | ${rows})`;
 const total = "team_no = 1 and dimension = 0 and day = -1 and key = ''";
-const copyOfLast = `insert into traces select key + 1, randomblob(16), created_at_us, model, is_error,
-  prompt_tokens, completion_tokens, latency_ms, cost_usd, feature_name, user_identifier, zstd_mask,
-  error_message, input, output from traces where ${last}`;
+const copied = traceColumns.replace(/^id, /, '');
+const copyOfLast = `insert into traces (key, id, ${copied})
+  select key + 1, randomblob(16), ${copied} from traces where ${last}`;
 const addOne = (column: string) => `update rollups set ${column} = ${column} + 1 where ${total}`;
 const extraRow = (teamNo: number, calls: number) =>
   `insert into rollups values (${teamNo}, 1, -1, 'no-such-model', ${calls}, 0, 0, 0, 0, 0, 0, 0)`;
