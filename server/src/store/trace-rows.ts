@@ -28,10 +28,12 @@ export function narrowValue(trace: NarrowTrace, name: NarrowName): ColumnValue {
   return name === 'status' ? Number(trace.status === 'error') : trace[name];
 }
 
+const narrowFields = narrowNames.map((name) => ({ name, column: columnOf(name) }));
+
 function narrowOf(row: Row): NarrowTrace {
   const trace: Record<string, unknown> = {};
-  for (const [i, name] of narrowNames.entries()) {
-    const value = row[narrowColumns[i] ?? name];
+  for (const { name, column } of narrowFields) {
+    const value = row[column];
     trace[name] = name === 'status' ? (value ? 'error' : 'success') : value;
   }
   return trace as NarrowTrace;

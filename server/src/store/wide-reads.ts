@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { GroupMeasures } from '../core/analytics.ts';
 import { FairShare } from '../core/fair-share.ts';
 import { Failure } from '../errors.ts';
@@ -54,6 +55,8 @@ export class WideReads {
       try {
         for (;;) {
           if (isClosed || !read) throw tookTooLong();
+          // Chunks that arrive faster than they are sent would otherwise keep the event loop from all other requests.
+          await nextTurn();
           const chunk = await read.next();
           if (chunk.length === 0) return;
           yield chunk;

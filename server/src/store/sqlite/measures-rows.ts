@@ -26,7 +26,8 @@ export function prepareMeasures(db: DatabaseSync, sql: string): MeasuresStatemen
 /** Reads `measureColumns`, starting at index `at`. */
 export function measuresFromRow(row: RowValues, at: number): Measures {
   const measures: Record<string, unknown> = {};
-  for (const [i, name] of measureNames.entries()) measures[name] = row[at + i];
+  let i = at;
+  for (const name of measureNames) measures[name] = row[i++];
   return measures as Measures;
 }
 
