@@ -27,17 +27,16 @@ const compilers = [import.meta.filename, join(client, 'package.json')].map((from
 let folder: string;
 let tarball: string;
 
-function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = process.env) {
-  return spawnSync(command, args, { cwd: folder, env, encoding: 'utf8', timeout: 120_000 });
+function run(command: string, args: readonly string[], cwd = folder) {
+  return spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 120_000 });
 }
 
 /** An app that has the packed client in its `node_modules`, and nothing else. */
 before(() => {
   assert.ok(existsSync(join(client, 'dist/cjs/index.js')), 'build first: npm run build -w client');
   folder = mkdtempSync(join(tmpdir(), 'tracetally-app-'));
-  const packing = ['pack', '--ignore-scripts', '--pack-destination', folder];
-  const env = { ...process.env, npm_config_offline: 'true', npm_config_update_notifier: 'false' };
-  const packed = spawnSync('npm', packing, { cwd: client, env, encoding: 'utf8', timeout: 60_000 });
+  const quietly = ['--ignore-scripts', '--offline', '--no-update-notifier'];
+  const packed = run('npm', ['pack', ...quietly, '--pack-destination', folder], client);
   assert.equal(packed.status, 0, packed.stderr);
   tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
   const target = join(folder, 'node_modules/@tracetally/client');
