@@ -1,3 +1,4 @@
+import { compile } from './compile.ts';
 import { fieldNames, payloadNames } from './trace-fields.ts';
 import type { PayloadName, TraceDraft, TraceInput } from './trace-fields.ts';
 
@@ -14,10 +15,16 @@ export interface Trace extends TraceDraft, TraceStamp {
   damaged?: readonly PayloadName[];
 }
 
+type Undecided = Omit<TraceDraft, 'status'> & { status: TraceDraft['status'] | null };
+
+const cleanFields = compile<(body: TraceInput) => Undecided>(
+  `(body) => ({ ${fieldNames.map((name) => `${name}: clean(body.${name})`).join(', ')} })`,
+  { clean },
+);
+
 export function draftTrace(body: TraceInput): TraceDraft {
-  const draft: Record<string, unknown> = {};
-  for (const name of fieldNames) draft[name] = clean(body[name]);
-  draft['status'] ??= draft['error_message'] ? 'error' : 'success';
+  const draft = cleanFields(body);
+  draft.status ??= draft.error_message ? 'error' : 'success';
   return draft as TraceDraft;
 }
 
@@ -36,8 +43,6 @@ export function draftBytes(draft: TraceDraft): number {
 }
 const fixedDraftBytes = 512;
 
-export function payloadChars(payloads: Pick<TraceDraft, PayloadName>): number {
-  let chars = 0;
-  for (const name of payloadNames) chars += payloads[name]?.length ?? 0;
-  return chars;
-}
+export const payloadChars = compile<(payloads: Pick<TraceDraft, PayloadName>) => number>(
+  `(payloads) => ${payloadNames.map((name) => `(payloads.${name}?.length ?? 0)`).join(' + ')}`,
+);

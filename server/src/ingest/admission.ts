@@ -52,7 +52,7 @@ export class Admission {
       return Promise.reject(new Failure('queue_full'));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Appended>();
-    const write = { teamId, drafts, ...(request && { request }) };
+    const write = { teamId, drafts, request };
     this.#gather({ write, bytes, isSettled: false, resolve, reject });
     return promise;
   }

@@ -18,18 +18,21 @@ export interface StoredPayload {
 export type PackedPayloads = { zstdMask: number } & Record<PayloadName, Uint8Array | null>;
 
 export function packPayloads(draft: Pick<TraceDraft, PayloadName>): PackedPayloads {
-  const packed: Partial<PackedPayloads> = { zstdMask: 0 };
-  let zstdMask = 0;
+  const packed = { ...noPayloads };
   for (const { name, bit } of payloads) {
     const text = draft[name];
-    const stored = text === null ? null : encodePayload(text);
-    if (stored?.isZstd) zstdMask |= bit;
-    packed[name] = stored?.bytes ?? null;
+    if (text === null) continue;
+    const { bytes, isZstd } = encodePayload(text);
+    packed[name] = bytes;
+    if (isZstd) packed.zstdMask |= bit;
   }
-  packed.zstdMask = zstdMask;
-  return packed as PackedPayloads;
+  return packed;
 }
 
+const noPayloads = {
+  zstdMask: 0,
+  ...(Object.fromEntries(payloadNames.map((name) => [name, null])) as Record<PayloadName, null>),
+} as PackedPayloads;
 const payloads = payloadNames.map((name) => ({ name, bit: traceFields[name].zstdBit ?? 0 }));
 
 /** The columns have the same names in every store. A payload that was left out of the query is null. */

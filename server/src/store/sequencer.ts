@@ -1,5 +1,5 @@
 import { nextCreatedAt } from '../core/clock.ts';
-import { uuidV7 } from '../core/uuid.ts';
+import { uuidBytes, uuidText, uuidV7Bytes } from '../core/uuid.ts';
 import type { TraceStamp } from '../core/trace.ts';
 import type { ClockJump } from './trace-writer.ts';
 
@@ -14,6 +14,7 @@ export const emptyCounter: Readonly<TeamCounter> = { firstSeq: 1, lastSeq: 0, la
 
 export interface Assigned extends TraceStamp {
   seq: number;
+  idBytes: Uint8Array;
 }
 
 /** Assigns sequence number, time and id to the traces of one team. Times never go backwards, unless the clock has jumped. */
@@ -37,15 +38,17 @@ export class Sequencer {
     const createdAtUs = this.#timeAfter(counter.lastUs, wallUs, givenUs);
     counter.lastUs = createdAtUs;
     counter.lastSeq += 1;
-    return { seq: counter.lastSeq, id: uuidV7(createdAtUs), createdAtUs };
+    const idBytes = uuidV7Bytes(createdAtUs);
+    return { seq: counter.lastSeq, id: uuidText(idBytes), idBytes, createdAtUs };
   }
 
   /** Takes over a sequence number and time that another store has assigned. */
-  adopt({ seq, createdAtUs }: Pick<Assigned, 'seq' | 'createdAtUs'>): void {
+  adopt({ seq, id, createdAtUs }: Omit<Assigned, 'idBytes'>): Assigned {
     const counter = this.#counter;
     if (counter.lastSeq < counter.firstSeq) counter.firstSeq = seq;
     counter.lastSeq = seq;
     counter.lastUs = createdAtUs;
+    return { seq, id, idBytes: uuidBytes(id), createdAtUs };
   }
 
   #timeAfter(lastUs: number, wallUs: number, givenUs: number | undefined): number {

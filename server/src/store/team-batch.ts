@@ -44,8 +44,7 @@ export class TeamBatch {
 
   take(traces: readonly PackedTrace[]): void {
     for (const trace of traces) {
-      this.#sequencer.adopt(trace);
-      this.#add(trace, trace, trace);
+      this.#add(this.#sequencer.adopt(trace), trace, trace);
     }
   }
 

@@ -1,5 +1,5 @@
 import { columnOf, narrowNames, payloadNames } from '../core/trace-fields.ts';
-import type { NarrowName, NarrowTrace } from '../core/trace-fields.ts';
+import type { NarrowTrace } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 import { uuidText } from '../core/uuid.ts';
 import type { AuditedTrace, NumberedTrace } from './audit.ts';
@@ -9,7 +9,7 @@ import type { PackedTrace } from './transfer.ts';
 /** Converts traces to rows and back, derived from `core/trace-fields.ts` for every store. */
 type Row = Readonly<Record<string, unknown>>;
 
-/** The columns of the narrow fields, in the order of `narrowValues`. */
+/** The columns of the narrow fields. */
 export const narrowColumns: readonly string[] = narrowNames.map(columnOf);
 
 /** The columns of a trace without its payloads. */
@@ -19,14 +19,10 @@ export const traceColumns = [shortColumns, ...payloadNames].join(', ');
 
 export type ColumnValue = string | number | null;
 
-export function narrowValues(trace: NarrowTrace): ColumnValue[] {
-  return narrowNames.map((name) => narrowValue(trace, name));
-}
-
-/** A status is stored as a flag. Everything else is stored as it is. */
-export function narrowValue(trace: NarrowTrace, name: NarrowName): ColumnValue {
-  return name === 'status' ? Number(trace.status === 'error') : trace[name];
-}
+/** The value of each column of a trace, as source code. A status is stored as a flag, everything else as it is. */
+export const narrowSources: readonly string[] = narrowNames.map((name) =>
+  name === 'status' ? `(trace.status === 'error' ? 1 : 0)` : `trace.${name}`,
+);
 
 const narrowFields = narrowNames.map((name) => ({ name, column: columnOf(name) }));
 

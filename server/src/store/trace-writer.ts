@@ -7,9 +7,9 @@ export interface TraceWrite {
   teamId: string;
   drafts: readonly TraceDraft[];
   /** Set if the request may be stored only once. */
-  request?: IdempotentRequest;
+  request?: IdempotentRequest | null;
   /** Times to use instead of the clock, one per draft, ascending. Only for demo data; no route sets them. */
-  timesUs?: readonly number[];
+  timesUs?: readonly number[] | null;
 }
 
 /** A request with an Idempotency-Key: a second one with the same key and body stores nothing. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { uuidMs } from '../../src/core/uuid.ts';
+import { uuidMs, uuidV7 } from '../../src/core/uuid.ts';
 import { limits } from '../../src/limits.ts';
 import { Sequencer, emptyCounter } from '../../src/store/sequencer.ts';
 
@@ -44,7 +44,7 @@ test('times that a caller supplies skip the clock check but never run backwards'
 
 test('traces of another store keep their numbers, and the first one begins the sequence', () => {
   const sequencer = new Sequencer('t', emptyCounter);
-  sequencer.adopt({ seq: 41, createdAtUs: 7 });
-  sequencer.adopt({ seq: 42, createdAtUs: 9 });
+  sequencer.adopt({ id: uuidV7(1), seq: 41, createdAtUs: 7 });
+  sequencer.adopt({ id: uuidV7(1), seq: 42, createdAtUs: 9 });
   assert.deepEqual(sequencer.counter, { firstSeq: 41, lastSeq: 42, lastUs: 9 });
 });

@@ -1,8 +1,10 @@
+import { compile } from '../../core/compile.ts';
 import { columnOf, narrowNames, payloadNames, traceFields } from '../../core/trace-fields.ts';
 import type { FieldKind, NarrowTrace, PayloadName } from '../../core/trace-fields.ts';
 import type { PackedPayloads } from '../payload.ts';
 import type { Assigned } from '../sequencer.ts';
-import { narrowValue } from '../trace-rows.ts';
+import { narrowSources } from '../trace-rows.ts';
+import type { ColumnValue } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import type { Values } from './connection.ts';
 
@@ -14,9 +16,10 @@ const arrayTypes: Record<Exclude<FieldKind, 'text'>, string> = {
   status: 'boolean[]',
 };
 
-const narrow = narrowNames.map((name) => {
+const narrow = narrowNames.map((name, i) => {
+  const valueOf = compile<(trace: NarrowTrace) => ColumnValue>(`(trace) => ${narrowSources[i]}`);
   const type = arrayTypes[traceFields[name].kind as keyof typeof arrayTypes];
-  return { name, column: columnOf(name), type, isText: type === 'text[]' };
+  return { column: columnOf(name), type, isText: type === 'text[]', valueOf };
 });
 
 /** The columns that `unnest` returns: name and type, in the order of `TraceColumns.values()` after the bytes. */
@@ -67,8 +70,8 @@ export class TraceColumns {
       arrayOfPlain(rows.map(({ assigned }) => assigned.seq)),
       arrayOfPlain(rows.map(({ assigned }) => assigned.id)),
       arrayOfPlain(rows.map(({ assigned }) => assigned.createdAtUs)),
-      ...narrow.map(({ name, isText }) => {
-        const values = rows.map(({ trace }) => narrowValue(trace, name));
+      ...narrow.map(({ isText, valueOf }) => {
+        const values = rows.map(({ trace }) => valueOf(trace));
         return isText ? arrayOfText(values as (string | null)[]) : arrayOfPlain(values);
       }),
       arrayOfPlain(rows.map(({ zstdMask }) => zstdMask)),

@@ -1,13 +1,13 @@
-import type { DatabaseSync } from 'node:sqlite';
+import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import { compile } from '../../core/compile.ts';
 import { measureNames } from '../../core/rollup.ts';
 import type { RollupDelta } from '../../core/rollup.ts';
 import { payloadNames } from '../../core/trace-fields.ts';
-import { uuidBytes } from '../../core/uuid.ts';
 import { Failure } from '../../errors.ts';
 import type { TeamCounter } from '../sequencer.ts';
 import { TeamBatch } from '../team-batch.ts';
 import type { AddRow } from '../team-batch.ts';
-import { narrowColumns, narrowValues } from '../trace-rows.ts';
+import { narrowColumns, narrowSources } from '../trace-rows.ts';
 import { measureColumns } from './measures-rows.ts';
 import { rowIdOf } from './row-id.ts';
 import { isOverflow } from './sqlite-failures.ts';
@@ -40,6 +40,12 @@ const traceColumns = [
 ].join(', ');
 // The row id is made from two of the values.
 const insertTraceSql = `insert into traces (${traceColumns}) values (${rowIdOf}, ${marks(3 + narrowColumns.length + payloadNames.length)})`;
+const addRowTo = compile<(insert: StatementSync, teamNo: number) => AddRow>(
+  `(insert, teamNo) => ({ seq, idBytes, createdAtUs }, trace, payloads) => {
+    insert.run(teamNo, seq, idBytes, createdAtUs, ${narrowSources.join(', ')}, payloads.zstdMask,
+      ${payloadNames.map((name) => `payloads.${name}`).join(', ')});
+  }`,
+);
 const addedUp = measureNames.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
 const addRollupSql = `
   insert into rollups (team_no, dimension, day, key, ${measureColumns}) values (${marks(4 + measureNames.length)})
@@ -85,19 +91,9 @@ export function openTraceTables(db: DatabaseSync): TraceTables {
   return {
     counter,
     openBatch(teamId) {
-      const { teamNo, ...place } = counter(teamId);
-      const addRow: AddRow = ({ seq, id, createdAtUs }, trace, payloads) => {
-        insertTrace.run(
-          teamNo,
-          seq,
-          uuidBytes(id),
-          createdAtUs,
-          ...narrowValues(trace),
-          payloads.zstdMask,
-          ...payloadNames.map((name) => payloads[name]),
-        );
-      };
-      return { teamNo, batch: new TeamBatch(teamId, place, addRow) };
+      const { teamNo, ...before } = counter(teamId);
+      const addRow = addRowTo(insertTrace, teamNo);
+      return { teamNo, batch: new TeamBatch(teamId, before, addRow) };
     },
     finish({ teamNo, batch }) {
       const { firstSeq, lastSeq, lastUs } = batch.counter;

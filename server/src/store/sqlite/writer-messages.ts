@@ -1,4 +1,5 @@
 import type { ClockSource } from '../../core/clock.ts';
+import { compile } from '../../core/compile.ts';
 import { fieldNames } from '../../core/trace-fields.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
@@ -37,31 +38,34 @@ export type Packed = readonly unknown[];
 export function packWrites(writes: readonly TraceWrite[]): Packed {
   const packed: unknown[] = [];
   for (const { teamId, drafts, request, timesUs } of writes) {
-    packed.push(teamId, drafts.length, request ?? null, timesUs ?? null);
-    for (const draft of drafts) for (const name of fieldNames) packed.push(draft[name]);
+    packed.push(teamId, drafts.length, request, timesUs);
+    for (const draft of drafts) packDraft(packed, draft);
   }
   return packed;
 }
 
 export function unpackWrites(packed: Packed): TraceWrite[] {
-  const next = reader(packed);
   const writes: TraceWrite[] = [];
-  while (next.isMore()) {
-    const teamId = next.take<string>();
-    const count = next.take<number>();
-    const request = next.take<IdempotentRequest | null>();
-    const timesUs = next.take<readonly number[] | null>();
-    const drafts = Array.from({ length: count }, () => unpackDraft(next.take));
-    writes.push({ teamId, drafts, ...(request && { request }), ...(timesUs && { timesUs }) });
+  let at = 0;
+  while (at < packed.length) {
+    const teamId = packed[at++] as string;
+    const count = packed[at++] as number;
+    const request = packed[at++] as IdempotentRequest | null;
+    const timesUs = packed[at++] as readonly number[] | null;
+    const drafts: TraceDraft[] = [];
+    for (; drafts.length < count; at += fieldNames.length) drafts.push(unpackDraft(packed, at));
+    writes.push({ teamId, drafts, request, timesUs });
   }
   return writes;
 }
 
-function unpackDraft(take: () => unknown): TraceDraft {
-  const draft: Record<string, unknown> = {};
-  for (const name of fieldNames) draft[name] = take();
-  return draft as TraceDraft;
-}
+const packDraft = compile<(packed: unknown[], draft: TraceDraft) => void>(
+  `(packed, draft) => packed.push(${fieldNames.map((name) => `draft.${name}`).join(', ')})`,
+);
+
+const unpackDraft = compile<(packed: Packed, at: number) => TraceDraft>(
+  `(packed, at) => ({ ${fieldNames.map((name, i) => `${name}: packed[at + ${i}]`).join(', ')} })`,
+);
 
 /** Used in place of the number of stamps. */
 const failed = -1;
