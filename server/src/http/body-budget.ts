@@ -42,7 +42,7 @@ export function openBodyBudget(budgetBytes: number): BodyBudget {
       return share.used;
     },
     hold(request, reply) {
-      reply.raw.once('close', () => remove(request, request.bodyBytes));
+      reply.raw.on('close', () => remove(request, request.bodyBytes));
     },
     add(request, bytes) {
       // The caller has disconnected, and the 'close' event that releases bytes has already fired.

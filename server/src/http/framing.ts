@@ -18,25 +18,26 @@ export function refuseAmbiguousFraming({
   refuseOtherCodings(transferEncoding);
 }
 
-/** Headers that a request may have only once, by lower-case name, each with its own bit. */
-const singleHeaders: ReadonlyMap<string, { shown: string; bit: number }> = new Map(
-  [
-    'Host',
-    'Authorization',
-    'Content-Type',
-    'Content-Length',
-    'Content-Encoding',
-    'Idempotency-Key',
-  ].map((shown, i) => [shown.toLowerCase(), { shown, bit: 1 << i }]),
-);
+/** Headers that a request may have only once. Each name has another length, so most headers are skipped without reading them. */
+const singleHeaders: { shown: string; lower: string; bit: number }[] = [];
+for (const shown of [
+  'Host',
+  'Authorization',
+  'Content-Type',
+  'Content-Length',
+  'Content-Encoding',
+  'Idempotency-Key',
+]) {
+  singleHeaders[shown.length] = { shown, lower: shown.toLowerCase(), bit: 1 << shown.length };
+}
 
 /** Node keeps the first of some repeated headers and joins others, so this reads the raw list, which has names at even indexes. */
 function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
   let seen = 0;
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
-    const single = singleHeaders.get(name) ?? singleHeaders.get(name.toLowerCase());
-    if (!single) continue;
+    const single = singleHeaders[name.length];
+    if (!single || name.toLowerCase() !== single.lower) continue;
     if ((seen & single.bit) !== 0) refuse(exactlyOne(single.shown));
     seen |= single.bit;
   }

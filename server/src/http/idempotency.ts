@@ -42,12 +42,12 @@ export function idempotentRequest(
 }
 
 /** The traces for the reply: those just stored, or those of the first request, which a header then marks as replayed. */
-export async function tracesToShow(
+export function tracesToShow(
   reader: Pick<TraceReader, 'range'>,
   teamId: string,
   appended: Appended,
   reply: FastifyReply,
-): Promise<readonly Trace[]> {
+): readonly Trace[] | Promise<readonly Trace[]> {
   if (appended.kind === 'recorded') return appended.traces;
   reply.header('idempotent-replayed', 'true');
   return reader.range(teamId, appended);

@@ -32,7 +32,8 @@ export const postTrace: Route = (app, { reader, writes, gate, replyBudget, baseP
       const { teamId } = callerOf(request);
       const draft = draftTrace(request.body);
       const appended = await writes.append(teamId, [draft], idempotentRequest(request));
-      const [trace] = await tracesToShow(reader, teamId, appended, reply);
+      const traces = tracesToShow(reader, teamId, appended, reply);
+      const [trace] = traces instanceof Promise ? await traces : traces;
       if (!trace) throw new Error('the store returned no trace');
       reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
       return replyBudget.sendStored(reply, traceJson(trace));
