@@ -1,3 +1,4 @@
+import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import type { ClockSource } from '../../core/clock.ts';
 import { Failure, messageOf } from '../../errors.ts';
@@ -30,6 +31,7 @@ export async function startWriter(
   { onClockJump, onBroken }: StoreEvents,
 ): Promise<WriterClient> {
   const data: WriterData = { path, clock };
+  setYoungSpace(writerYoungSpaceMb);
   const worker = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: data });
   const waiting = new Map<number, Waiting>();
   let nextTicket = 1;
@@ -70,7 +72,7 @@ export async function startWriter(
     waiting.clear();
     ended.resolve();
   });
-  await ready.promise;
+  await ready.promise.finally(() => setYoungSpace(0));
 
   /** The oldest write is the first of the map. */
   const stalledBy = (): string | null => {
@@ -107,4 +109,15 @@ export async function startWriter(
       await ended.promise;
     },
   };
+}
+
+/**
+ * The space for new objects of a thread. V8 starts with about 1 MB and hardly grows it, since almost nothing in the writer lives long; it
+ * would collect garbage every few milliseconds.
+ */
+const writerYoungSpaceMb = 8;
+
+/** For threads that start from now on; 0 for the default. */
+function setYoungSpace(megabytes: number): void {
+  setFlagsFromString(`--min-semi-space-size=${megabytes}`);
 }
