@@ -6,8 +6,10 @@ import type { LabelName } from './trace-fields.ts';
 /** Fields by which traces can be filtered and grouped. */
 export type QueryField = LabelName | 'status';
 
-/** For each field the accepted values; null stands for "not set". A trace must match every field. */
-export type TraceFilter = Readonly<Partial<Record<QueryField, readonly (string | null)[]>>>;
+/** For each field the accepted values, null for "not set"; or `set` for any value. A trace must match every field. */
+export type TraceFilter = Readonly<
+  Partial<Record<QueryField, readonly (string | null)[] | 'set'>>
+>;
 
 /** From `fromUs`, included, to `toUs`, excluded. */
 export interface TimeRange {
@@ -38,7 +40,8 @@ export interface Tally {
 
 export function matches(filter: TraceFilter, values: Partial<Record<QueryField, string | null>>) {
   for (const [field, accepted] of Object.entries(filter)) {
-    if (!accepted.includes(values[field as QueryField] ?? null)) return false;
+    const value = values[field as QueryField] ?? null;
+    if (accepted === 'set' ? value === null : !accepted.includes(value)) return false;
   }
   return true;
 }

@@ -25,7 +25,9 @@ export function naiveTallies(
     const us = trace.started_at ?? trace.createdAtUs;
     if (range && (us < range.fromUs || us >= range.toUs)) continue;
     const isWanted = Object.entries(filter).every(([field, accepted]) =>
-      accepted.includes(trace[field as keyof typeof filter]),
+      accepted === 'set'
+        ? trace[field as keyof typeof filter] !== null
+        : accepted.includes(trace[field as keyof typeof filter]),
     );
     if (!isWanted) continue;
     const startUs = interval === null ? null : startOf(interval, us, timeZone);
