@@ -42,7 +42,7 @@ async function build(): Promise<void> {
     writeFileSync(join(next, 'stamp'), stamp);
     if (existsSync(dist)) renameSync(dist, last);
     renameSync(next, dist);
-    say(`dashboard: built, ${(gzipBytes / 1000).toFixed(1)} kB as gzip in all`);
+    say(`dashboard: built, ${(gzipBytes / 1000).toFixed(1)} kB with gzip in total`);
   } finally {
     for (const folder of [next, last]) rmSync(folder, { recursive: true, force: true });
   }
