@@ -16,7 +16,7 @@ export interface Running {
   stop(): Promise<void>;
 }
 
-/** One of the bare servers beside this file. */
+/** One of the bare servers in this folder. */
 export function startControl(file: string, args: readonly string[] = []): Promise<Running> {
   const path = fileURLToPath(new URL(file, import.meta.url));
   const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];

@@ -111,7 +111,7 @@ class Gate {
     return link;
   }
 
-  /** A link never replaces a session without asking: it may lead to the team of an attacker. */
+  /** A link never replaces a session without asking: it may lead to an attacker's team. */
   #follow(link: SignInLink): void {
     const tried = link.kind === 'code' ? link.code : '';
     this.#show({ kind: 'opening' });
