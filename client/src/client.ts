@@ -23,7 +23,7 @@ import { wrapAnthropic } from './wrap-anthropic.ts';
 import { wrapOpenAI } from './wrap-openai.ts';
 
 export interface RecordOptions extends ReadOptions {
-  /** Calls of `record` with the same key and the same trace within 24 hours store one trace. Default: a new key per call. */
+  /** Calls to `record` with the same key and the same trace within 24 hours store one trace. Default: a new key per call. */
   idempotencyKey?: string | undefined;
 }
 

@@ -26,7 +26,7 @@ const errorsShownMax = 3;
 export class TraceTallyError extends Error {
   /** The HTTP status, or null if there was no complete reply. */
   readonly status: number | null;
-  /** Never changes its meaning: use it to distinguish errors. */
+  /** Its meaning never changes: use it to distinguish errors. */
   readonly code: string;
   readonly detail: string;
   /** For invalid input: one entry per rejected field. In a batch, `traces.3.model` is the field `model` of the fourth trace. */

@@ -1,4 +1,4 @@
-/** Options of the client. All of them are optional if the API key is in the environment. */
+/** Options of the client. All of them are optional if the API key is in the environment. Defaults are in parentheses. */
 export interface TraceTallyOptions {
   /** The team's API key. Default: the environment variable `TRACETALLY_API_KEY`. Without a key the client warns once and records nothing. */
   apiKey?: string | undefined;
@@ -39,7 +39,7 @@ export interface TraceTallyOptions {
   maxQueueTraces?: number | undefined;
   /** The same limit in bytes (64 MiB). */
   maxQueueBytes?: number | undefined;
-  /** How often calls that you await (`record` and the reads) are retried (4). */
+  /** How many times calls that you await (`record` and the reads) are retried (4). */
   maxRetries?: number | undefined;
   /** How long a batch is retried before the client gives up on it (300,000 ms). */
   maxRetryAgeMs?: number | undefined;

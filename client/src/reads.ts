@@ -118,7 +118,7 @@ export class AnalyticsReads {
     this.#transport = transport;
   }
 
-  /** All calls of all time. */
+  /** Totals over all of the team's traces. */
   async overview(options: ReadOptions = {}): Promise<Overview> {
     return this.#read<Overview>('overview', overviewShape, options);
   }

@@ -78,7 +78,7 @@ function withoutGaps(trace: TraceInput): TraceInput {
   return trace;
 }
 
-/** Recording must never break the recorded call: a problem is reported, and the call goes on. */
+/** Recording must never break the recorded call: a problem is reported, and the call continues. */
 export function guard<T>(recorder: Recorder, run: () => T): T | undefined {
   try {
     return run();
