@@ -114,7 +114,7 @@ test('if nothing listens at the URL, the process ends within 2 s and one error c
   assert.deepEqual([stats[0]?.failed, stats[0]?.queued], [250, 0]);
   assert.ok(waitedMs >= 1_000 && waitedMs < 2_000, `${waitedMs} ms`);
   assert.equal(errors.length, 1, errors.join('\n'));
-  assert.match(errors[0] ?? '', /250 traces dropped at shutdown.*ECONNREFUSED/);
+  assert.match(errors[0] ?? '', /Dropped 250 traces at shutdown.*ECONNREFUSED/);
 });
 
 test('if the server accepts connections and never replies, the process ends within 2 s as well', async () => {
@@ -125,7 +125,7 @@ test('if the server accepts connections and never replies, the process ends with
   assert.equal(stats[0]?.failed, 250);
   assert.ok(waitedMs < 2_000, `${waitedMs} ms`);
   assert.equal(errors.length, 1, errors.join('\n'));
-  assert.match(errors[0] ?? '', /250 traces dropped at shutdown.*did not reply/);
+  assert.match(errors[0] ?? '', /Dropped 250 traces at shutdown.*did not reply/);
 });
 
 test('if the server replies slowly, the process waits for it and loses no trace', async () => {
@@ -145,7 +145,7 @@ test('a process that awaits close() ends within 2 s if the server is down', asyn
   assert.equal(code, 0);
   assert.equal(stats[0]?.failed, 250);
   assert.ok(waitedMs < 2_000, `${waitedMs} ms`);
-  assert.match(errors.join('\n'), /^.*250 traces dropped at shutdown.*$/);
+  assert.match(errors.join('\n'), /^.*Dropped 250 traces at shutdown.*$/);
 });
 
 test('closeTimeoutMs sets how long the end of the process waits for the server', async () => {
@@ -160,7 +160,7 @@ test('without onError, traces that are dropped at the end are printed as one war
     JSON.stringify({ traces: 3, isHookless: true }),
   ]);
   assert.equal(code, 0);
-  assert.match(stderr, /^TraceTally: .*3 traces dropped at shutdown.*\n$/);
+  assert.match(stderr, /^TraceTally: .*Dropped 3 traces at shutdown.*\n$/);
 });
 
 test('awaiting flush keeps the process alive during retry delays', async () => {

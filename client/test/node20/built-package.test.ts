@@ -59,5 +59,5 @@ test('with the Node.js of the host, a process ends within 2 s if the server neve
   silent.close();
   assert.equal(status, 0, stderr);
   assert.ok(Number(stdout) < 2_000, `${stdout} ms`);
-  assert.match(stderr, /^TraceTally: .*250 traces dropped at shutdown.*\n$/);
+  assert.match(stderr, /^TraceTally: .*Dropped 250 traces at shutdown.*\n$/);
 });
