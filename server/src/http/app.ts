@@ -20,16 +20,13 @@ import { beginReply, logRequest } from './reply-headers.ts';
 import { requireBody } from './require-body.ts';
 import type { Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
-import { getByFeature, getByModel } from './routes/analytics-groups.ts';
-import { getDaily } from './routes/analytics-daily.ts';
-import { getOverview } from './routes/analytics-overview.ts';
+import { getByFeature, getByModel, getDaily, getOverview } from './routes/analytics.ts';
 import { getTrace } from './routes/get-trace.ts';
 import { getTraces } from './routes/get-traces.ts';
-import { healthz } from './routes/healthz.ts';
 import { openapi } from './routes/openapi.ts';
 import { postTrace } from './routes/post-trace.ts';
 import { postTraceBatch } from './routes/post-trace-batch.ts';
-import { readyz } from './routes/readyz.ts';
+import { probes } from './routes/probes.ts';
 import { session } from './routes/session.ts';
 import { components } from './schemas.ts';
 import { serverOptions } from './server-options.ts';
@@ -37,8 +34,8 @@ import type { ServerSettings } from './server-options.ts';
 import { openSessions } from './sessions.ts';
 import { refuseUnknownParameters } from './strict-query.ts';
 
-/** Every endpoint of the API, under the base path. */
-const apiRoutes: readonly Route[] = [
+/** Every endpoint, under the base path. */
+const routes: readonly Route[] = [
   postTrace,
   postTraceBatch,
   getTraces,
@@ -50,10 +47,8 @@ const apiRoutes: readonly Route[] = [
   openapi,
   session,
   dashboard,
+  probes,
 ];
-
-/** Also at the root, for load balancers. */
-const probeRoutes: readonly Route[] = [healthz, readyz];
 
 export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
   keys: KeyDirectory;
@@ -119,11 +114,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
     ...options,
     gate: await openGate(app, options),
   };
-  const addAll = (routes: readonly Route[]) => async (scope: App) => {
-    for (const route of routes) route(scope, deps);
-  };
-  await app.register(addAll([...apiRoutes, ...probeRoutes]), { prefix: basePath });
-  if (basePath !== '') await app.register(addAll(probeRoutes));
+  await app.register(
+    async (scope: App) => {
+      for (const route of routes) route(scope, deps);
+    },
+    { prefix: basePath },
+  );
+  // Load balancers may not know the base path.
+  if (basePath !== '') probes(app, deps);
   await app.ready();
   return app;
 }

@@ -6,7 +6,7 @@ import { omittedPayloads } from '../omit.ts';
 import { isGone } from '../reply-budget.ts';
 import type { Route } from '../route.ts';
 import { PageQuery } from '../parameters.ts';
-import { failures, replies } from '../schemas.ts';
+import { readFailures, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `GET /traces`: the last page is as fast as the first. */
@@ -20,13 +20,7 @@ export const getTraces: Route = (app, { reader, gate, replyBudget }) => {
         summary: "List the team's traces, newest first",
         tags: ['traces'],
         querystring: PageQuery,
-        response: {
-          200: replies.tracePage,
-          ...failures.key,
-          ...failures.invalid,
-          ...failures.tooMany,
-          ...failures.unavailable,
-        },
+        response: { 200: replies.tracePage, ...readFailures },
       },
     },
     async (request, reply) => {
