@@ -2,17 +2,18 @@ import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { fail } from '../errors.ts';
 import type { KeyDirectory } from '../store/teams-and-keys.ts';
 import type { App } from './app-type.ts';
 import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
-import type { EnvKey } from './authenticator.ts';
+import type { KeyInUse } from './authenticator.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { openFailureLog } from './failure-log.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
-import { limitByAddress, limitByKey } from './limiter.ts';
+import { openAddressLimiter, openLimiter } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
@@ -52,7 +53,7 @@ const routes: readonly Route[] = [
 
 export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
   keys: KeyDirectory;
-  envKey: EnvKey | null;
+  envKey: KeyInUse | null;
   version: string;
   keyRequestsPerMinuteMax: number | null;
   authFailuresPerMinuteMax: number;
@@ -127,17 +128,20 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 async function openGate(app: App, options: AppOptions): Promise<Gate> {
-  const { keys, signIns, clock, envKey } = options;
-  const { authFailuresPerMinuteMax, keyRequestsPerMinuteMax } = options;
-  const secret = await signIns.sessionSecret();
+  const {
+    keys,
+    signIns,
+    clock,
+    envKey,
+    authFailuresPerMinuteMax,
+    keyRequestsPerMinuteMax: max,
+  } = options;
+  const keyGenerator = (request: FastifyRequest): string => callerOf(request).keyId;
   return {
     authenticator: openAuthenticator(keys, clock, envKey),
-    sessions: openSessions({ directory: keys, clock, envKey, secret }),
-    failedAttempts: limitByAddress(app, authFailuresPerMinuteMax),
-    keyRequests:
-      keyRequestsPerMinuteMax === null
-        ? null
-        : limitByKey(app, keyRequestsPerMinuteMax, (request) => callerOf(request).keyId),
+    sessions: openSessions(keys, clock, envKey, await signIns.sessionSecret()),
+    failedAttempts: openAddressLimiter(app, 'too_many_failed_attempts', authFailuresPerMinuteMax),
+    keyRequests: max === null ? null : openLimiter(app, 'rate_limited', { max, keyGenerator }),
   };
 }
 
