@@ -61,16 +61,16 @@ export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
 
 export async function buildApp(options: AppOptions): Promise<App> {
   const { basePath, bodyBudget, replyBudget, isStopping, logger } = options;
-  const problemLog = { logger, failures: openFailureLog(logger) };
+  const failures = openFailureLog(logger);
   const app: App = fastify(
-    serverOptions(options, problemLog),
+    serverOptions(options, failures),
   ).withTypeProvider<TypeBoxTypeProvider>();
 
   const methods = watchRoutes(app);
   refuseUnknownParameters(app);
   acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler((error, request, reply) => sendProblem(problemLog, request, reply, error));
+  app.setErrorHandler((error, request, reply) => sendProblem(failures, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
   app.decorateRequest('caller', null);
   app.decorateRequest('startMs', 0);
@@ -93,7 +93,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   });
   app.addHook('onClose', async () => {
     replyBudget.close();
-    problemLog.failures.close();
+    failures.close();
   });
   // Failed requests are logged by the error handler.
   if (logger.level === 'debug') {

@@ -7,7 +7,7 @@ export interface LoggedFailure {
   code: ErrorCode;
   route: string | null;
   /** Set for internal errors, so that each reason counts as its own kind and none hides another. */
-  reason?: string;
+  reason?: string | undefined;
 }
 
 /**
@@ -15,6 +15,7 @@ export interface LoggedFailure {
  * disk. The others are counted and logged in one summary at the end of the interval.
  */
 export interface FailureLog {
+  readonly logger: FastifyBaseLogger;
   /** Whether to log this failure individually. If not, it is counted here. */
   admit(failure: LoggedFailure): boolean;
   /** Logs the last summary. */
@@ -52,6 +53,7 @@ export function openFailureLog(
   }
 
   return {
+    logger,
     admit(failure) {
       if (logger.level === 'debug') return true;
       interval ??= setTimeout(endInterval, failureLogIntervalMs).unref();

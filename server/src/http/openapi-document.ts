@@ -54,7 +54,7 @@ function showForReaders<T extends object>(schema: T): T {
 
 function shown(properties: NonNullable<ObjectSchema['properties']>) {
   return Object.fromEntries(
-    Object.entries(properties).map(([name, { openapi, ...schema }]) => {
+    Object.entries(properties).map(([name, { openapi, rule: _rule, ...schema }]) => {
       if (!openapi) return [name, schema];
       const { pattern: _, ...rest } = schema;
       return [name, { ...openapi, ...rest, ...openapi }];
@@ -63,5 +63,5 @@ function shown(properties: NonNullable<ObjectSchema['properties']>) {
 }
 
 interface ObjectSchema {
-  properties?: Record<string, { openapi?: object; pattern?: string }>;
+  properties?: Record<string, { openapi?: object; rule?: string; pattern?: string }>;
 }
