@@ -18,7 +18,7 @@ function randomOffset(): number {
  * A version 7 UUID for this microsecond: 48 bits for the millisecond and the next 12 bits for the fraction of it
  * (RFC 9562, section 6.2, method 3), so that ids sort by time.
  */
-export function uuidV7Bytes(us: number): Buffer {
+export function uuidV7(us: number): string {
   const ms = Math.floor(us / 1000);
   const share = Math.floor(((us - ms * 1000) * 4096) / 1000);
   const at = randomOffset();
@@ -28,11 +28,7 @@ export function uuidV7Bytes(us: number): Buffer {
   bytes[7] = share & 0xff;
   pool.copy(bytes, 8, at, at + 8);
   bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  return bytes;
-}
-
-export function uuidV7(us: number): string {
-  return uuidText(uuidV7Bytes(us));
+  return uuidText(bytes);
 }
 
 /** The millisecond in the time part of an id. */
