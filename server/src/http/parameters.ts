@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { payloadNames } from '../core/trace-fields.ts';
+import type { PayloadName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
 /**
@@ -38,6 +39,11 @@ const omit = Type.Optional(
     examples: [payloadNames.join(',')],
   }),
 );
+
+/** The payloads of a query such as `omit=input,output`, which the schema has validated. */
+export function omittedPayloads(list: string | undefined): ReadonlySet<PayloadName> {
+  return new Set((list?.split(',') ?? []) as PayloadName[]);
+}
 
 const lowered = `over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax}`;
 export const PageQuery = Type.Object({

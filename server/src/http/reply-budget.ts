@@ -26,14 +26,15 @@ export interface ReplyBudget {
   /** Sends the JSON text of what was just stored. It never fails: the body budget counted it before it was stored. */
   sendStored(reply: FastifyReply, text: string): FastifyReply;
   /**
-   * Sends a JSON text in pieces, each created when the peer has read the previous one. Fails with 503 if the first one exceeds the
-   * caller's share.
+   * Sends a JSON text in pieces. Those of `rest`, if there are any, are created when the peer has read the previous one. Fails with
+   * 503 if the first one exceeds the caller's share.
    */
-  stream(
+  sendPieces(
     request: FastifyRequest,
     reply: FastifyReply,
     first: string,
-    rest: AsyncIterable<string>,
+    rest: AsyncIterable<string> | null,
+    last: string,
   ): FastifyReply;
   close(): void;
 }
@@ -110,6 +111,7 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
     holder: Holder,
     first: string,
     rest: AsyncIterable<string>,
+    last: string,
   ): AsyncGenerator<string> {
     yield* slicesFor(sending, first);
     for await (const piece of rest) {
@@ -118,6 +120,12 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
       // The replies that use the share make progress or are dropped, so this wait ends.
       while (!share.hasRoom(holder) && sendings.has(sending)) await onRoom.promise;
     }
+    yield* slicesFor(sending, last);
+  }
+
+  function send(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+    if (isSmall(text) || request.method === 'HEAD') return sendWhole(reply, text);
+    return sendSlices(reply, callerOf(request), text);
   }
 
   function sendSlices(reply: FastifyReply, holder: Holder | null, text: string): FastifyReply {
@@ -143,20 +151,18 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
         }
       });
     },
-    send(request, reply, text) {
-      if (isSmall(text) || request.method === 'HEAD') return sendWhole(reply, text);
-      return sendSlices(reply, callerOf(request), text);
-    },
+    send,
     sendStored(reply, text) {
       return isSmall(text) ? sendWhole(reply, text) : sendSlices(reply, null, text);
     },
-    stream(request, reply, first, rest) {
+    sendPieces(request, reply, first, rest, last) {
+      if (rest === null) return send(request, reply, first + last);
       reply.type(jsonContentType);
       // The reply to a HEAD has no body, so none is created.
       if (request.method === 'HEAD') return reply.send(Readable.from([]));
       const caller = callerOf(request);
       const sending = begin(reply, caller, Buffer.byteLength(first));
-      return reply.send(Readable.from(piecesFor(sending, caller, first, rest)));
+      return reply.send(Readable.from(piecesFor(sending, caller, first, rest, last)));
     },
     close() {
       clearInterval(sweep);

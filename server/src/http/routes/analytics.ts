@@ -79,11 +79,13 @@ function sendGroups(
 ): FastifyReply {
   const recordsOf = (groups: readonly GroupMeasures[]): string =>
     groups.map((group) => groupJson(dimension, group)).join(',');
-  if (rest === null) return budget.send(request, reply, `[${recordsOf(first)}]`);
-  // However the reply ends: sent, aborted, failed, or without a body for a HEAD.
-  reply.raw.once('close', () => rest.close());
-  if (isGone(reply)) rest.close();
-  return budget.stream(request, reply, `[${recordsOf(first)}`, piecesOf(rest, recordsOf));
+  if (rest !== null) {
+    // However the reply ends: sent, aborted, failed, or without a body for a HEAD.
+    reply.raw.once('close', () => rest.close());
+    if (isGone(reply)) rest.close();
+  }
+  const pieces = rest && piecesOf(rest, recordsOf);
+  return budget.sendPieces(request, reply, `[${recordsOf(first)}`, pieces, ']');
 }
 
 async function* piecesOf(
@@ -91,5 +93,4 @@ async function* piecesOf(
   recordsOf: (groups: readonly GroupMeasures[]) => string,
 ): AsyncGenerator<string> {
   for await (const groups of rest) yield `,${recordsOf(groups)}`;
-  yield ']';
 }
