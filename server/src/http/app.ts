@@ -18,7 +18,6 @@ import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
 import { beginReply, logRequest } from './reply-headers.ts';
-import { requireBody } from './require-body.ts';
 import type { Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
 import { getByFeature, getByModel, getDaily, getOverview } from './routes/analytics.ts';
@@ -66,7 +65,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     serverOptions(options, failures),
   ).withTypeProvider<TypeBoxTypeProvider>();
 
-  const methods = watchRoutes(app);
+  const allowedAt = watchRoutes(app);
   refuseUnknownParameters(app);
   acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
@@ -84,11 +83,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     // Releases the bytes of the body at the end, whichever route parses it.
     if (request.method !== 'GET') bodyBudget.hold(request, reply);
     // Before the body is read: an unauthenticated caller must not make us parse megabytes for a path that does not exist.
-    if (request.is404) refusePath(methods.allowedAt(request.url));
-    done();
-  });
-  app.addHook('preValidation', (request, _reply, done) => {
-    requireBody(request);
+    if (request.is404) refusePath(allowedAt(request.url));
     done();
   });
   app.addHook('onClose', async () => {
@@ -111,10 +106,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await app.register(rateLimit, { global: false });
   for (const schema of components) app.addSchema(schema);
 
-  const deps: RouteDeps = {
-    ...options,
-    gate: await openGate(app, options),
-  };
+  const deps: RouteDeps = { ...options, gate: await openGate(app, options) };
   await app.register(
     async (scope: App) => {
       for (const route of routes) route(scope, deps);
@@ -128,19 +120,13 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 async function openGate(app: App, options: AppOptions): Promise<Gate> {
-  const {
-    keys,
-    signIns,
-    clock,
-    envKey,
-    authFailuresPerMinuteMax,
-    keyRequestsPerMinuteMax: max,
-  } = options;
+  const { keys, signIns, clock, envKey, keyRequestsPerMinuteMax: max } = options;
+  const failuresMax = options.authFailuresPerMinuteMax;
   const keyGenerator = (request: FastifyRequest): string => callerOf(request).keyId;
   return {
     authenticator: openAuthenticator(keys, clock, envKey),
     sessions: openSessions(keys, clock, envKey, await signIns.sessionSecret()),
-    failedAttempts: openAddressLimiter(app, 'too_many_failed_attempts', authFailuresPerMinuteMax),
+    failedAttempts: openAddressLimiter(app, 'too_many_failed_attempts', failuresMax),
     keyRequests: max === null ? null : openLimiter(app, 'rate_limited', { max, keyGenerator }),
   };
 }
