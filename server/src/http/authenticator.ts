@@ -38,16 +38,14 @@ export function openAuthenticator(
   async function lookUp(header: string): Promise<Caller> {
     const key = /^bearer {1,8}([\x21-\x7e]+)$/i.exec(header)?.[1] ?? fail('key_missing');
     const hash = hashKey(key);
-    const record = hash === envKey?.hash ? envKey : await findStored(key, hash);
+    const isEnvKey = hash === envKey?.hash;
+    // A key with a wrong checksum cannot exist, so it is not looked up.
+    if (!isEnvKey && !isWellFormedKey(key)) return fail('key_unknown');
+    const record = isEnvKey ? envKey : await directory.findKeyByHash(hash);
     if (!record) return fail('key_unknown');
     if (record.revokedAtUs !== null) return fail('key_revoked');
     const { id: keyId, teamId, scope, expiresAtUs } = record;
     return { keyId, teamId, scope, expiresAtUs };
-  }
-
-  /** A key with a wrong checksum cannot exist, so it is not looked up. */
-  async function findStored(key: string, hash: string) {
-    return isWellFormedKey(key) ? directory.findKeyByHash(hash) : null;
   }
 
   function admit(caller: Caller, nowMs: number): Caller {

@@ -22,17 +22,12 @@ export interface FailureLog {
   close(): void;
 }
 
-export interface FailureLogBounds {
-  failureLogIntervalMs: number;
-  failureLinesMax: number;
-  failureKindsMax: number;
-}
+type Bounds = Record<'failureLogIntervalMs' | 'failureLinesMax' | 'failureKindsMax', number>;
 
 export function openFailureLog(
   logger: FastifyBaseLogger,
-  bounds: FailureLogBounds = limits,
+  { failureLogIntervalMs, failureLinesMax, failureKindsMax }: Bounds = limits,
 ): FailureLog {
-  const { failureLogIntervalMs, failureLinesMax, failureKindsMax } = bounds;
   const linesByKind = new Map<string, number>();
   const skipped = new Map<string, { code: ErrorCode; route: string | null; count: number }>();
   let interval: NodeJS.Timeout | null = null;
@@ -65,9 +60,7 @@ export function openFailureLog(
       }
       const { code, route } = failure;
       const name = `${code} ${route}`;
-      const counted = skipped.get(name) ?? { code, route, count: 0 };
-      counted.count += 1;
-      skipped.set(name, counted);
+      skipped.getOrInsert(name, { code, route, count: 0 }).count += 1;
       return false;
     },
     close() {

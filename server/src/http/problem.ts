@@ -1,25 +1,15 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure, errorTable } from '../errors.ts';
-import type { ErrorCode, FieldError } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { logRequest } from './reply-headers.ts';
 import type { FailureLog } from './failure-log.ts';
 import { fieldErrors, queryErrors } from './field-errors.ts';
 import { parametersOf } from './strict-query.ts';
 
-/** An RFC 9457 problem document, the format of every error reply. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: ErrorCode;
-  request_id: string;
-  errors?: readonly FieldError[];
-}
-
 export const problemContentType = 'application/problem+json; charset=utf-8';
 
-export function problemOf(failure: Failure, requestId: string): Problem {
+/** An RFC 9457 problem document, the format of every error reply. */
+export function problemOf(failure: Failure, requestId: string) {
   const { code, details } = failure;
   const { status, title, say } = errorTable[code];
   return {

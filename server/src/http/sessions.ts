@@ -96,7 +96,7 @@ export function openSessions(
       const endsAtUs = Math.min(nowUs + limits.sessionLifeMs * 1000, key.expiresAtUs ?? Infinity);
       return {
         caller: callerOf(key, endsAtUs),
-        cookie: sealSession({ keyId, endsAtUs }, key.hash, secret),
+        cookie: sealSession(key, endsAtUs, secret),
       };
     },
   };
