@@ -13,7 +13,8 @@ import { listen } from './http/listen.ts';
 import type { Listening } from './http/listen.ts';
 import { openReplyBudget } from './http/reply-budget.ts';
 import type { App } from './http/app-type.ts';
-import type { EnvKey } from './http/authenticator.ts';
+import { envKeyId } from './http/authenticator.ts';
+import type { KeyInUse } from './http/authenticator.ts';
 import { Admission } from './ingest/admission.ts';
 import { limits } from './limits.ts';
 import { openLogSink, openLogger, stderrText } from './log.ts';
@@ -138,10 +139,18 @@ async function acceptEnvKey(
   store: TeamDirectory,
   key: string | null,
   clock: Clock,
-): Promise<EnvKey | null> {
+): Promise<KeyInUse | null> {
   if (key === null) return null;
   const { team } = await store.ensureTeam(defaultTeam, clock());
-  return { hash: hashKey(key), teamId: team.id, teamName: team.name };
+  return {
+    id: envKeyId,
+    hash: hashKey(key),
+    teamId: team.id,
+    teamName: team.name,
+    scope: 'full',
+    expiresAtUs: null,
+    revokedAtUs: null,
+  };
 }
 
 /** Creates the first team and its first key if the store has no teams. */

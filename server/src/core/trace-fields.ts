@@ -20,10 +20,9 @@ interface KindValues {
   text: string;
   count: number;
   dollars: number;
-  status: TraceStatus;
+  status: 'success' | 'error';
 }
 export type FieldKind = keyof KindValues;
-export type TraceStatus = 'success' | 'error';
 
 const declarations = {
   model: { kind: 'label', isRequired: true, description: 'Model name.' },
