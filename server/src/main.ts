@@ -85,7 +85,7 @@ export async function startService(
       basePath: config.basePath,
       page,
       bodyBytesMax: config.bodyBytesMax,
-      trustProxy: config.trustProxy,
+      trustProxy: config.trustProxy ?? false,
       keyRequestsPerMinuteMax: config.keyRequestsPerMinuteMax,
       authFailuresPerMinuteMax: limits.authFailuresPerMinuteMax,
       isStopping: () => isStopping,

@@ -1,5 +1,6 @@
 import type { Command } from './command.ts';
 import type { Program } from './program.ts';
+import { alignColumns } from './table.ts';
 
 export function overviewHelp(commands: readonly Command[], { run }: Program): string {
   return [
@@ -26,28 +27,28 @@ export function groupHelp(word: string, commands: readonly Command[], { run }: P
 }
 
 export function commandHelp(
-  { name, summary, words, flags, more, examples = [] }: Command,
+  { name, summary, words = [], flags, more, examples = [] }: Command,
   { run }: Program,
 ): string {
-  const rows = Object.entries(flags).map(
-    ([flag, { type, help }]) => [`--${flag}${type === 'string' ? ' …' : ''}`, help] as const,
-  );
+  const rows = Object.entries(flags).map(([flag, { type, help }]) => [
+    type === 'boolean' ? `--${flag}` : `--${flag} …`,
+    help,
+  ]);
   return [
     `${summary}.`,
     '',
     `Usage: ${run} ${[name, ...words].join(' ')} [FLAGS]`,
     '',
-    ...columns([...rows, ['--help', 'show this text']]),
+    ...indented([...rows, ['--help', 'show this text']]),
     ...(more === undefined ? [] : ['', more]),
     ...(examples.length === 0 ? [] : ['', ...examples.map((example) => `  ${run} ${example}`)]),
   ].join('\n');
 }
 
 function summaries(commands: readonly Command[]): string[] {
-  return columns(commands.map(({ name, summary }) => [name, summary] as const));
+  return indented(commands.map(({ name, summary }) => [name, summary]));
 }
 
-function columns(rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+function indented(rows: readonly string[][]): string[] {
+  return alignColumns(rows).map((line) => `  ${line}`);
 }

@@ -24,7 +24,8 @@ export interface Start {
 
 const launcherInCheckout = join('server', 'bin', 'tracetally.js');
 
-export function programOf({ node, script, folder, searchPath, npm }: Start): Program {
+export function programOf(start: Start): Program {
+  const { script, npm } = start;
   if (npm !== null && script === join(npm.packageFolder, launcherInCheckout)) {
     // npm finds the package from any folder inside it; from elsewhere it was started with --prefix.
     const prefix = isInside(npm.shellFolder, npm.packageFolder)
@@ -32,16 +33,11 @@ export function programOf({ node, script, folder, searchPath, npm }: Start): Pro
       : ` --prefix ${shellWord(npm.packageFolder)}`;
     return { run: `npm run -s${prefix} tracetally --`, serve: `npm start${prefix} --` };
   }
-  const run = startOf(node, script, folder, searchPath);
+  const run = startOf(start);
   return { run, serve: `${run} serve` };
 }
 
-function startOf(
-  node: string,
-  script: string,
-  folder: string,
-  searchPath: readonly string[],
-): string {
+function startOf({ node, script, folder, searchPath }: Start): string {
   const name = basename(script);
   const shown = isInside(script, folder) ? relative(folder, script) : script;
   if (name.endsWith('.js')) return `${shellWord(node)} ${shellWord(shown)}`;
