@@ -158,38 +158,21 @@ export function parseDatabaseFlag(flag: string, text: string): Database {
   return parseSetting(settings.database, flag, text) as Database;
 }
 
-/** Settings that are not at their defaults, as they were given, so that a hint can repeat them. */
-export function repeatedSettings(
-  flags: Flags,
-  ...names: SettingName[]
-): { flag: string; text: string }[] {
+/** Flags of settings that are not at their defaults, with the given texts, so that a hint can repeat them. */
+export function repeatedSettings(flags: Flags, ...names: SettingName[]): [string, string][] {
   return names.flatMap((name) => {
     const setting: Setting = settings[name];
     const text = givenText(setting, flags, process.env);
-    return text === undefined || text === setting.fallback ? [] : [{ flag: setting.name, text }];
+    return text === undefined || text === setting.fallback ? [] : [[setting.name, text]];
   });
 }
 
-/** What npm tells the scripts that it runs. */
-export interface NpmStart {
-  packageFolder: string;
-  /** The folder of the shell in which npm was started. */
-  shellFolder: string;
-}
-
 /** How this process was started, as far as the environment tells. */
-export function readStart(env: Env = process.env): {
-  searchPath: readonly string[];
-  npm: NpmStart | null;
-} {
-  const manifest = env['npm_package_json'];
-  const shellFolder = env['INIT_CWD'];
+export function readStart({ PATH, npm_package_json: manifest, INIT_CWD }: Env = process.env) {
   return {
-    searchPath: (env['PATH'] ?? '').split(delimiter),
-    npm:
-      manifest === undefined || shellFolder === undefined
-        ? null
-        : { packageFolder: dirname(manifest), shellFolder },
+    searchPath: (PATH ?? '').split(delimiter),
+    /** Set in scripts that npm runs; `shellFolder` is the folder of the shell in which npm was started. */
+    npm: manifest && INIT_CWD ? { packageFolder: dirname(manifest), shellFolder: INIT_CWD } : null,
   };
 }
 

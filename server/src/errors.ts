@@ -115,14 +115,7 @@ export const errorTable = {
 
 export type ErrorCode = keyof typeof errorTable;
 
-interface ErrorEntry {
-  status: number;
-  title: string;
-  say: string;
-  retryAfterS: number | undefined;
-}
-
-function entry(status: number, title: string, say: string, retryAfterS?: number): ErrorEntry {
+function entry(status: number, title: string, say: string, retryAfterS?: number) {
   return { status, title, say, retryAfterS };
 }
 

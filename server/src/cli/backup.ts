@@ -1,6 +1,5 @@
 import { readDatabase } from '../config.ts';
 import { OperatorError } from '../errors.ts';
-import type { BackupReport } from '../tools/backup-sqlite.ts';
 import { storeFlags } from './command.ts';
 import type { Command } from './command.ts';
 import { openProgress, openStopwatch } from './progress.ts';
@@ -22,8 +21,19 @@ export const backup: Command = {
         'Only SQLite databases can be backed up with this command. For PostgreSQL use pg_dump or pg_basebackup; see docs/operations.md.',
       );
     }
+    const { backupSqlite } = await import('../tools/backup-sqlite.ts');
     const elapsed = openStopwatch();
-    const report = await backupWithProgress(database.path, call.words[0] ?? '');
+    using copying = openProgress('bytes');
+    using checking = openProgress('traces checked');
+    const report = await backupSqlite(database.path, call.words[0] ?? '', {
+      onCopied: (done, total) => copying.show(done, total),
+      onChecked(done, total) {
+        copying.end();
+        checking.show(done, total);
+      },
+    });
+    copying.end();
+    checking.end();
     const { file, bytes, traces, damaged } = report;
     const seconds = elapsed();
     const done = `Backed up ${traces} traces to ${file}, ${bytes} bytes, in ${seconds} s.`;
@@ -33,16 +43,3 @@ export const backup: Command = {
     return isSound;
   },
 };
-
-async function backupWithProgress(path: string, file: string): Promise<BackupReport> {
-  const { backupSqlite } = await import('../tools/backup-sqlite.ts');
-  using copying = openProgress('bytes');
-  using checking = openProgress('traces checked');
-  return await backupSqlite(path, file, {
-    onCopied: (done, total) => copying.show(done, total),
-    onChecked(done, total) {
-      copying.end();
-      checking.show(done, total);
-    },
-  });
-}

@@ -95,7 +95,8 @@ function helpFor(args: readonly string[], program: Program): string | null {
   if (!isAsked) return null;
   const group = groupOf(commands, first);
   const second = about[1] ?? '--help';
-  if (group.length > 0 && second.startsWith('-')) return groupHelp(first, group, program);
+  if (group.length > 0 && second.startsWith('-'))
+    return groupHelp(group, `${program.run} ${first}`);
   return commandHelp(findCommand(commands, about).command, program);
 }
 

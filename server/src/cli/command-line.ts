@@ -13,7 +13,7 @@ export function commandLine(program: Program, flags: Flags, words: readonly stri
 }
 
 function databaseWords(flags: Flags): string[] {
-  return repeatedSettings(flags, 'database').flatMap(({ flag, text }) =>
+  return repeatedSettings(flags, 'database').flatMap(([flag, text]) =>
     // Terminals and service logs keep what is printed, so a password is not: the shell fills it in.
     hasPassword(text)
       ? [`--${flag}`, `"$TRACETALLY_DATABASE"`]

@@ -1,6 +1,5 @@
 import { parseDatabaseFlag } from '../config.ts';
 import { openClock } from '../core/clock.ts';
-import type { Clock } from '../core/clock.ts';
 import { measureNames } from '../core/rollup.ts';
 import { OperatorError } from '../errors.ts';
 import { copyStore, refuseLateComers } from '../tools/copy-store.ts';
@@ -43,7 +42,17 @@ export const copy: Command = {
     await using target = await openTool(to, { mustExist: false });
     const clock = openClock({ kind: 'system' });
     const elapsed = openStopwatch();
-    const report = await copyWithProgress(call, source, target, clock);
+    using progress = openProgress('traces');
+    const report = await copyStore(source, target, {
+      clock,
+      follow: call.switches.has('follow'),
+      onProgress: (done, total) => progress.show(done, total),
+      onCaughtUp(writers) {
+        progress.end();
+        call.note(`Caught up. Stop the servers of the source (${writers}) to finish the copy.`);
+      },
+    });
+    progress.end();
     const differences = [
       ...(await unlikeSums(source, target, report)),
       ...(await differencesOf(target, report.teams)),
@@ -54,24 +63,6 @@ export const copy: Command = {
     return differences.length === 0;
   },
 };
-
-async function copyWithProgress(
-  call: Call,
-  source: Store,
-  target: Store,
-  clock: Clock,
-): Promise<CopyReport> {
-  using progress = openProgress('traces');
-  return await copyStore(source, target, {
-    clock,
-    follow: call.switches.has('follow'),
-    onProgress: (done, total) => progress.show(done, total),
-    onCaughtUp(writers) {
-      progress.end();
-      call.note(`Caught up. Stop the servers of the source (${writers}) to finish the copy.`);
-    },
-  });
-}
 
 /** Both stores must have the same sums for each team; the check of the target then shows that they are correct. */
 async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): Promise<string[]> {

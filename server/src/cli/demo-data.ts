@@ -16,22 +16,22 @@ export const exampleTrace: TraceInput = {
 // Made-up AI calls that look like a product's: a few models, a few features, long tails, some errors.
 
 /** Prices are in US dollars per million tokens. */
-const models = [
+const models = weighted([
   { name: 'gpt-4o-mini', weight: 40, priceIn: 0.15, priceOut: 0.6, msPerToken: 6 },
   { name: 'gpt-4o', weight: 22, priceIn: 2.5, priceOut: 10, msPerToken: 12 },
   { name: 'claude-sonnet-4', weight: 18, priceIn: 3, priceOut: 15, msPerToken: 14 },
   { name: 'claude-haiku-3.5', weight: 12, priceIn: 0.8, priceOut: 4, msPerToken: 7 },
   { name: 'gemini-2.5-pro', weight: 8, priceIn: 1.25, priceOut: 10, msPerToken: 11 },
-];
+]);
 
-const features = [
+const features = weighted([
   { name: 'chat', weight: 45, tokensIn: 350, tokensOut: 180 },
   { name: 'search', weight: 20, tokensIn: 900, tokensOut: 60 },
   { name: 'summarize', weight: 15, tokensIn: 2400, tokensOut: 220 },
   { name: 'classify', weight: 10, tokensIn: 140, tokensOut: 5 },
   { name: 'code-review', weight: 5, tokensIn: 3800, tokensOut: 520 },
   { name: null, weight: 5, tokensIn: 200, tokensOut: 100 },
-];
+]);
 
 const errorShare = 0.018;
 const errors = [
@@ -65,8 +65,8 @@ export function* demoDrafts(count: number, seed: number): Generator<TraceDraft> 
 }
 
 function demoDraft(random: () => number): TraceDraft {
-  const model = pick(models, random);
-  const feature = pick(features, random);
+  const model = oneOf(models, random);
+  const feature = oneOf(features, random);
   const failed = random() < errorShare;
   const tokensIn = longTail(feature.tokensIn, random);
   const tokensOut = failed ? 0 : longTail(feature.tokensOut, random);
@@ -128,13 +128,9 @@ function longTail(middle: number, random: () => number): number {
   return Math.max(1, Math.round(middle * Math.exp((random() + random() + random() - 1.5) * 1.2)));
 }
 
-function pick<T extends { weight: number }>(choices: readonly T[], random: () => number): T {
-  let left = random() * choices.reduce((sum, { weight }) => sum + weight, 0);
-  for (const choice of choices) {
-    left -= choice.weight;
-    if (left < 0) return choice;
-  }
-  return choices.at(-1) as T;
+/** Each choice as often as its weight says. */
+function weighted<T extends { weight: number }>(choices: readonly T[]): T[] {
+  return choices.flatMap((choice) => Array.from({ length: choice.weight }, () => choice));
 }
 
 function oneOf<T>(choices: readonly T[], random: () => number): T {

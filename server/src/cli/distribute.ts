@@ -2,7 +2,7 @@ import { readDatabase } from '../config.ts';
 import { OperatorError } from '../errors.ts';
 import { storeFlags } from './command.ts';
 import type { Command } from './command.ts';
-import { formatTable } from './table.ts';
+import { alignColumns } from './table.ts';
 
 export const distribute: Command = {
   name: 'distribute',
@@ -30,7 +30,7 @@ export const distribute: Command = {
     ]);
     call.print(
       report,
-      `${formatTable(['TABLE', 'LAYOUT', 'SINCE'], rows)}\n` +
+      `${alignColumns([['TABLE', 'LAYOUT', 'SINCE'], ...rows])}\n` +
         `All tables are distributed: ${report.shards} shards on ${report.nodes} nodes.`,
     );
   },

@@ -6,23 +6,22 @@ export function overviewHelp(commands: readonly Command[], { run }: Program): st
   return [
     'TraceTally records every AI call a team makes and reports cost, latency and errors.',
     '',
-    `Usage: ${run} COMMAND [FLAGS]`,
-    '',
-    ...summaries(commands),
-    '',
-    `For help on a command, run: ${run} COMMAND --help`,
+    groupHelp(commands, run),
     `For the version, run: ${run} --version`,
   ].join('\n');
 }
 
-/** The commands that begin with the same word, such as `keys`. */
-export function groupHelp(word: string, commands: readonly Command[], { run }: Program): string {
+/** Lists commands that begin with the same words: the program, and perhaps a group such as `keys`. */
+export function groupHelp(commands: readonly Command[], start: string): string {
   return [
-    `Usage: ${run} ${word} COMMAND [FLAGS]`,
+    `Usage: ${start} COMMAND [FLAGS]`,
     '',
-    ...summaries(commands),
+    alignColumns(
+      commands.map(({ name, summary }) => [name, summary]),
+      '  ',
+    ),
     '',
-    `For help on a command, run: ${run} ${word} COMMAND --help`,
+    `For help on a command, run: ${start} COMMAND --help`,
   ].join('\n');
 }
 
@@ -39,16 +38,8 @@ export function commandHelp(
     '',
     `Usage: ${run} ${[name, ...words].join(' ')} [FLAGS]`,
     '',
-    ...indented([...rows, ['--help', 'show this text']]),
+    alignColumns([...rows, ['--help', 'show this text']], '  '),
     ...(more === undefined ? [] : ['', more]),
     ...(examples.length === 0 ? [] : ['', ...examples.map((example) => `  ${run} ${example}`)]),
   ].join('\n');
-}
-
-function summaries(commands: readonly Command[]): string[] {
-  return indented(commands.map(({ name, summary }) => [name, summary]));
-}
-
-function indented(rows: readonly string[][]): string[] {
-  return alignColumns(rows).map((line) => `  ${line}`);
 }

@@ -1,5 +1,5 @@
 import { basename, dirname, join, relative, sep } from 'node:path';
-import type { NpmStart } from '../config.ts';
+import type { readStart } from '../config.ts';
 import { shellWord } from './shell-words.ts';
 
 /** How to start this program again from the same shell and folder, ready to be pasted. */
@@ -11,15 +11,12 @@ export interface Program {
 }
 
 /** What is known about how this process was started. */
-export interface Start {
+export interface Start extends ReturnType<typeof readStart> {
   /** As typed or found by the shell: `node`, or a path. */
   node: string;
   /** The absolute path of the script, which may be a link to the launcher. */
   script: string;
   folder: string;
-  /** The folders in which the shell looks for programs. */
-  searchPath: readonly string[];
-  npm: NpmStart | null;
 }
 
 const launcherInCheckout = join('server', 'bin', 'tracetally.js');

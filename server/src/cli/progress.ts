@@ -1,13 +1,8 @@
-/** A progress bar on a terminal, which ends with its scope. Nothing is shown if the output is a file or a pipe. */
-export interface Progress extends Disposable {
-  show(done: number, total: number): void;
-  end(): void;
-}
-
 const barChars = 24;
 const redrawMs = 100;
 
-export function openProgress(what: string): Progress {
+/** A progress bar on a terminal, which ends with its scope. Nothing is shown if the output is a file or a pipe. */
+export function openProgress(what: string) {
   const stream = process.stderr;
   let start: { ms: number; done: number } | null = null;
   let drawnMs = 0;
@@ -16,7 +11,7 @@ export function openProgress(what: string): Progress {
     drawnMs = 0;
   }
   return {
-    show(done, total) {
+    show(done: number, total: number): void {
       const nowMs = performance.now();
       // Work that was done earlier does not count for the speed.
       start ??= { ms: nowMs, done };

@@ -25,7 +25,7 @@ export function serverAddress(call: Call): string {
 
 /** The settings that decide where a server listens, to be repeated in a hint. */
 export function listenWords({ flags }: Call): string[] {
-  return repeatedSettings(flags, 'host', 'port', 'basePath').flatMap(({ flag, text }) =>
+  return repeatedSettings(flags, 'host', 'port', 'basePath').flatMap(([flag, text]) =>
     flagWords(flag, text),
   );
 }

@@ -15,26 +15,16 @@ export function printList<T>(call: Call, items: readonly T[], columns: readonly 
   );
   const headings = columns.map(([heading]) => heading);
   const rows = product.map((row) => Object.values(row).map((value) => String(value ?? '-')));
-  call.print(product, formatTable(headings, rows));
-}
-
-/** Rows as aligned columns under a heading, for people. */
-export function formatTable(
-  heading: readonly string[],
-  rows: readonly (readonly string[])[],
-): string {
-  return alignColumns([heading, ...rows]).join('\n');
+  call.print(product, alignColumns([headings, ...rows]));
 }
 
 /** One line for each row; the cells of a column have the same width. */
-export function alignColumns(rows: readonly (readonly string[])[]): string[] {
+export function alignColumns(rows: readonly (readonly string[])[], indent = ''): string {
   const widths = (rows[0] ?? []).map((_, i) => Math.max(...rows.map((row) => row[i]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, i) => cell.padEnd(widths[i] ?? 0))
-      .join('  ')
-      .trimEnd(),
-  );
+  return rows
+    .map((row) => indent + row.map((cell, i) => cell.padEnd(widths[i] ?? 0)).join('  '))
+    .map((line) => line.trimEnd())
+    .join('\n');
 }
 
 export function optionalTime(us: number | null): string | null {

@@ -4,18 +4,15 @@ import { uuidMs } from '../core/uuid.ts';
 import { limits } from '../limits.ts';
 import type { AuditedTrace, Auditor, TeamContents } from '../store/audit.ts';
 
-export interface TeamReport {
-  traces: number;
-  /** Differences as sentences; empty if there are none. */
-  differences: string[];
-}
-
-/** Recomputes everything from the team's traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
+/**
+ * Recomputes everything from the team's traces, compares it with the sequence, the counters and every sum, and decodes every payload.
+ * The differences are sentences.
+ */
 export async function verifyTeam(
   store: Auditor,
   teamId: string,
   onProgress: (traces: number) => void = () => {},
-): Promise<TeamReport> {
+) {
   return store.audit(teamId, async (contents) => {
     const { traces, measures, differences } = await recountTraces(contents, onProgress);
     return { traces, differences: [...differences, ...(await compareRollups(contents, measures))] };
