@@ -31,19 +31,13 @@ const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.met
 export interface Service {
   /** The URL it listens on, including the base path. */
   url: string;
-  /** Created if the store has no teams yet, otherwise null. The key is available only here. */
-  first: FirstAccess | null;
+  /** Created if the store has no teams yet, otherwise null. The key is available only here; the code opens the dashboard once. */
+  first: { key: string; signInCode: string } | null;
   /** False if the dashboard has not been built. */
   hasDashboard: boolean;
   logger: FastifyBaseLogger;
   /** With notice, /readyz fails for a moment while requests are still served, so that load balancers stop sending new ones. */
   stop(options: { notice: boolean }): Promise<void>;
-}
-
-export interface FirstAccess {
-  key: string;
-  /** A one-time code for the dashboard. */
-  signInCode: string;
 }
 
 /** Starts everything in order; `stop` does the reverse. */
@@ -144,7 +138,7 @@ async function acceptEnvKey(
 async function makeFirstAccess(
   store: TeamDirectory & KeyDirectory & SignInDirectory,
   clock: Clock,
-): Promise<FirstAccess | null> {
+): Promise<Service['first']> {
   const nowUs = clock();
   if ((await store.teams(nowUs)).length > 0) return null;
   const { team } = await store.ensureTeam(defaultTeam, nowUs);

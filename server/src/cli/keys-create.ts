@@ -1,5 +1,4 @@
 import { allows, scopes } from '../core/api-key.ts';
-import type { Scope } from '../core/api-key.ts';
 import { OperatorError } from '../errors.ts';
 import { makeKey } from '../store/teams-and-keys.ts';
 import { storeFlags } from './command.ts';
@@ -25,7 +24,8 @@ export const keysCreate: Command = {
     if (teamName === undefined) {
       throw new OperatorError('--team is missing. Give the name of a team.');
     }
-    const scope = parseScope(scopeName);
+    const scope = scopes.find((known) => known === scopeName);
+    if (!scope) throw new OperatorError(`--scope must be one of ${scopes.join(', ')}.`);
     const nowUs = clock();
     const { key, record } = makeKey({
       name: name === undefined ? null : checkName('--name', name),
@@ -44,9 +44,3 @@ export const keysCreate: Command = {
     }
   }),
 };
-
-function parseScope(text: string): Scope {
-  const scope = scopes.find((known) => known === text);
-  if (scope) return scope;
-  throw new OperatorError(`--scope must be one of ${scopes.join(', ')}.`);
-}

@@ -15,7 +15,7 @@ export const addressFlags: Readonly<Record<string, Flag>> = {
 export function serverAddress(call: Call): string {
   const text = call.flags['url'];
   if (text === undefined) return readServerUrl(call.flags);
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const url = URL.parse(text);
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
   if (isPlain) return url.href.replace(/\/+$/, '');
   throw new OperatorError(

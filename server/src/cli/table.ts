@@ -2,7 +2,7 @@ import { formatTimestamp } from '../core/clock.ts';
 import type { Call } from './command.ts';
 
 /** A column of a list: its heading for people, its name in JSON, and its value. */
-export type Column<T> = readonly [
+type Column<T> = readonly [
   heading: string,
   name: string,
   value: (item: T) => string | number | null,
