@@ -270,7 +270,7 @@ describe('keys and teams while a server runs', { concurrency: 2 }, () => {
     const afterMs = Date.now();
     const noted = await eventually(
       'the last use of the key',
-      10_000,
+      30_000,
       async () => (await listed(made.key_id)).last_used,
     );
     assert.ok(Date.parse(noted) >= beforeMs - 1 && Date.parse(noted) <= afterMs, noted);
