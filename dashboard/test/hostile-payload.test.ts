@@ -10,7 +10,7 @@ import { eventually } from './support/wait.ts';
 const { inBrowser } = openStage();
 
 /** Far more than the second that it takes, since the machine may be busy; without the bounds the tab crashed. */
-const blockedMsMax = 10_000;
+const blockedMsMax = 30_000;
 const elementsMax = 1_500;
 const charsAtFirstMax = 400_000;
 
