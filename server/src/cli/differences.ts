@@ -10,14 +10,10 @@ export async function differencesOf(
   teams: readonly TeamSummary[],
 ): Promise<string[]> {
   const found = await findings('storage', () => store.checkStorage());
-  for (const team of teams) {
-    const progress = openProgress(`traces of ${team.name}`);
-    const ofTeam = await findings(`team ${team.name}`, async () => {
-      const report = await verifyTeam(store, team.id, (done) => progress.show(done, team.traces));
-      return report.differences;
-    });
-    progress.end();
-    found.push(...ofTeam);
+  for (const { id, name, traces } of teams) {
+    using progress = openProgress(`traces of ${name}`);
+    const report = verifyTeam(store, id, (done) => progress.show(done, traces));
+    found.push(...(await findings(`team ${name}`, async () => (await report).differences)));
   }
   return found;
 }

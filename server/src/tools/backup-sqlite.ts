@@ -65,7 +65,10 @@ export async function backupSqlite(
 
 async function copyPages(path: string, part: string, { onCopied }: BackupProgress): Promise<void> {
   using db = openReading(path);
-  const total = pragma(db, 'page_count') * pragma(db, 'page_size');
+  const sized = db.prepare(
+    'select page_count * page_size as bytes from pragma_page_count, pragma_page_size',
+  );
+  const total = Number(sized.get()?.['bytes']);
   const watch = setInterval(() => {
     onCopied(Math.min(total, statSync(part, { throwIfNoEntry: false })?.size ?? 0), total);
   }, limits.backupWatchMs);
@@ -124,10 +127,6 @@ function removeSessions(part: string): void {
     // A file of an older schema has no such table.
     if (isThere.get(table)) db.exec(`delete from ${table}`);
   }
-}
-
-function pragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`pragma ${name}`).get()?.[name]);
 }
 
 function sync(path: string): void {

@@ -6,7 +6,7 @@ import type { TraceReader } from '../store/trace-reader.ts';
 import type { PackedTrace, StoredRequest, Transfer } from '../store/transfer.ts';
 
 /** The parts of a store that a copy needs. */
-export type Copyable = Transfer &
+type Copyable = Transfer &
   Pick<TeamDirectory, 'teams'> &
   Pick<KeyDirectory, 'keys'> &
   Pick<TraceReader, 'range'>;
@@ -57,7 +57,11 @@ export async function copyStore(
   }
 
   const users = await to.claim();
-  if (users !== null) throw isInUse(users);
+  if (users !== null) {
+    throw new OperatorError(
+      `The target is in use by ${users}. Stop them and start them again after the copy.`,
+    );
+  }
   let writers = await from.claim();
   if (writers !== null && !follow) throw isBeingWritten(writers);
   for (let passes = 1; writers !== null; passes++) {
@@ -149,12 +153,6 @@ export async function refuseLateComers(
   const isOther = teams.some(({ id, traces }) => counts.get(id) !== traces);
   const writers = await from.claim();
   if (isOther || writers !== null) throw isBeingWritten(writers ?? 'another process');
-}
-
-function isInUse(users: string): OperatorError {
-  return new OperatorError(
-    `The target is in use by ${users}. Stop them and start them again after the copy.`,
-  );
 }
 
 function isMissing({ name }: TeamSummary, seq: number): OperatorError {

@@ -4,40 +4,24 @@ import { uuidMs } from '../core/uuid.ts';
 import { limits } from '../limits.ts';
 import type { AuditedTrace, Auditor, TeamContents } from '../store/audit.ts';
 
-export interface TeamReport {
-  traces: number;
-  /** Differences as sentences; empty if there are none. */
-  differences: string[];
-}
-
-/** Recomputes everything from the team's traces, compares it with the sequence, the counters and every sum, and decodes every payload. */
+/**
+ * Recomputes everything from the team's traces, compares it with the sequence, the counters and every sum, and decodes every payload.
+ * The differences are sentences.
+ */
 export async function verifyTeam(
   store: Auditor,
   teamId: string,
   onProgress: (traces: number) => void = () => {},
-): Promise<TeamReport> {
+) {
   return store.audit(teamId, async (contents) => {
-    const recount = await recountTraces(contents, onProgress);
-    const differences = [
-      ...recount.differences,
-      ...(await compareRollups(contents, recount.measures)),
-    ];
-    return { traces: recount.traces, differences };
+    const { traces, measures, differences } = await recountTraces(contents, onProgress);
+    return { traces, differences: [...differences, ...(await compareRollups(contents, measures))] };
   });
 }
 
-interface Recount {
-  traces: number;
-  /** By rollup name. */
-  measures: Map<string, Measures>;
-  differences: string[];
-}
-
-async function recountTraces(
-  contents: TeamContents,
-  onProgress: (traces: number) => void,
-): Promise<Recount> {
+async function recountTraces(contents: TeamContents, onProgress: (traces: number) => void) {
   const differences: string[] = [];
+  /** By rollup name. */
   const measures = new Map<string, Measures>();
   const damages = openDamageList();
   let expectedSeq = contents.firstSeq;
@@ -75,16 +59,11 @@ async function recountTraces(
 }
 
 /** Collects damaged traces: lists the first ones and counts the others. */
-export interface DamageList {
-  add(trace: Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>): void;
-  sentences(): readonly string[];
-}
-
-export function openDamageList(): DamageList {
+export function openDamageList() {
   const named: string[] = [];
   let unnamed = 0;
   return {
-    add({ seq, id, damaged }) {
+    add({ seq, id, damaged }: Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>): void {
       if (damaged.length === 0) return;
       if (named.length < limits.damagedListMax) {
         named.push(`trace ${seq} (${id}): damaged ${damaged.join(', ')}`);
@@ -92,7 +71,8 @@ export function openDamageList(): DamageList {
         unnamed += 1;
       }
     },
-    sentences: () => (unnamed === 0 ? named : [...named, `${unnamed} more damaged traces`]),
+    sentences: (): string[] =>
+      unnamed === 0 ? named : [...named, `${unnamed} more damaged traces`],
   };
 }
 
