@@ -61,7 +61,12 @@ export const getByFeature = groupRoute(
 );
 
 function groupRoute(path: string, label: LabelName, schema: ReturnType<typeof schemaOf>): Route {
-  const query = { filter: { [label]: 'set' }, groupBy: [label], range: null, interval: null } as const;
+  const query = {
+    filter: { [label]: 'set' },
+    groupBy: [label],
+    range: null,
+    interval: null,
+  } as const;
   return (app, { reader, gate, replyBudget }) => {
     const options = {
       onRequest: [requireKey(gate, 'read'), replyBudget.admit],
