@@ -1,13 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Rollup } from '../../core/rollup.ts';
 import { payloadNames } from '../../core/trace-fields.ts';
 import { limits } from '../../limits.ts';
-import type { AuditedTrace, Auditor, StoredLookup } from '../audit.ts';
+import type { AuditedRollup, AuditedTrace, Auditor, StoredLookup } from '../audit.ts';
 import { auditedFromRow, damageFromRow, traceColumns } from '../trace-rows.ts';
 import { openReading } from './connection.ts';
 import { hasTable, oldTraces } from './move-old-traces.ts';
 import { activeMarks } from './roller.ts';
-import { rollupColumns, rollupOfValues, rollupTables } from './rollup-values.ts';
+import { groupOfValues, rollupColumns, rollupTables } from './rollup-values.ts';
 import type { RollupValues } from './rollup-values.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import { firstRowIdOf, lastRowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
@@ -92,13 +91,20 @@ function tracesOf(db: DatabaseSync, teamNo: number, columns: string, tables: str
     .iterate(teamNo, teamNo);
 }
 
-function* rollupsOf(db: DatabaseSync, teamNo: number, generation: number): Generator<Rollup> {
+function* rollupsOf(
+  db: DatabaseSync,
+  teamNo: number,
+  generation: number,
+): Generator<AuditedRollup> {
   const read = db.prepare(
-    `select ${rollupColumns} from ${rollupTables} where r.team_no = ? and r.generation = ?`,
+    `select r.group_hash, ${rollupColumns} from ${rollupTables('left join')} where r.team_no = ? and r.generation = ?`,
   );
   read.setReturnArrays(true);
   for (const row of read.iterate(teamNo, generation)) {
-    yield rollupOfValues(row as unknown as RollupValues);
+    const [hash, ...values] = row as unknown as [Uint8Array, ...RollupValues];
+    const [set, grain, bucket, calls, sums, isError] = values;
+    const group = isError === null ? null : groupOfValues(values);
+    yield { set, grain, bucket, hash, calls, sums, group };
   }
 }
 

@@ -51,7 +51,7 @@ export function openGroupList(
   fillTail(db, reader, team, { query, plan, field }, calendar);
   const { text, values } = filterSql(query.filter, 'g.');
   const ofTile = `
-    select g.${field} as name, r.calls, g.is_error, r.sums from ${rollupTables} where ${inTile}${text}`;
+    select g.${field} as name, r.calls, g.is_error, r.sums from ${rollupTables()} where ${inTile}${text}`;
   const tileValues = plan.tiles.flatMap(({ grain, fromBucket, toBucket }): (string | number)[] => [
     ...[team.teamNo, team.marks.generation, plan.set.number, grain, fromBucket, toBucket],
     ...values,

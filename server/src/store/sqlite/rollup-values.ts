@@ -10,23 +10,29 @@ export type RollupValues = readonly [
   bucket: number,
   calls: number,
   sums: Uint8Array,
-  isError: number,
+  isError: number | null,
   ...values: (string | null)[],
 ];
 
 const groupValues = ['is_error', ...dimensionFields].map((column) => `g.${column}`).join(', ');
 export const rollupColumns = `r.set_no, r.grain, r.bucket, r.calls, r.sums, ${groupValues}`;
-export const rollupTables =
-  'rollup_rows r join rollup_groups g on g.team_no = r.team_no and g.group_hash = r.group_hash';
+/** A left join also finds rollups whose group is missing: its columns are null. */
+export function rollupTables(join: 'join' | 'left join' = 'join'): string {
+  return `rollup_rows r ${join} rollup_groups g on g.team_no = r.team_no and g.group_hash = r.group_hash`;
+}
 
-export function rollupOfValues(row: RollupValues): Rollup {
-  const [set, grain, bucket, calls, sums, isError, ...values] = row;
+export function groupOfValues([set, , , , , isError, ...values]: RollupValues): Group {
   const group: Record<string, string | null> = { status: isError === 1 ? 'error' : 'success' };
   for (const field of fieldsOf.get(set) ?? []) {
     group[field] = values[dimensionFields.indexOf(field)] ?? null;
   }
+  return group as unknown as Group;
+}
+
+export function rollupOfValues(row: RollupValues): Rollup {
+  const [set, grain, bucket, calls, sums, isError] = row;
   const measures = decodeMeasures(sums, calls, isError === 1);
-  return { set, grain, bucket, group: group as unknown as Group, measures };
+  return { set, grain, bucket, group: groupOfValues(row), measures };
 }
 
 const fieldsOf = new Map(

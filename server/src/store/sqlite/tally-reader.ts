@@ -130,7 +130,7 @@ export class TallyReader {
     query: TallyQuery,
   ): Generator<Rollup> {
     const { text, values } = filterSql(query.filter, 'g.');
-    const sql = `select ${rollupColumns} from ${rollupTables} where ${inTile}${text}`;
+    const sql = `select ${rollupColumns} from ${rollupTables()} where ${inTile}${text}`;
     for (const { grain, fromBucket, toBucket } of tiles) {
       const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
       for (const row of this.#statements.get(sql).all(...key, ...values)) {
