@@ -14,6 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { daysOf, groupsOf, manualClock, totalOf, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';
+import { describeTalliesContract } from './tallies-contract.ts';
 import { describeTransferContract } from './transfer-contract.ts';
 import { describeIdempotencyContract } from './idempotency-contract.ts';
 import { describeSignInContract } from './sign-in-contract.ts';
@@ -427,6 +428,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
   describeIdempotencyContract(name, prepare);
   describeTransferContract(name, prepare);
   describeDamageContract(name, prepare);
+  describeTalliesContract(name, prepare);
   describeSignInContract(name, prepare);
 }
 
