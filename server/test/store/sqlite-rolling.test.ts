@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
+import { appendFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openWriting, inUnsyncedTransaction } from '../../src/store/sqlite/connection.ts';
@@ -11,7 +13,9 @@ import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import type { SqliteOptions } from '../../src/store/sqlite/open-sqlite-store.ts';
 import type { RollFailure, Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import { mountTmpfs } from '../process/helpers.ts';
 import { eventually } from '../support/eventually.ts';
+import { skipUnlessCi } from '../support/skip.ts';
 import { runSql } from '../support/store-place.ts';
 import { temporaryFolder, totalOf } from '../support/service.ts';
 
@@ -203,3 +207,96 @@ test('kill -9 while rolling loses no acknowledged trace, and every answer and ro
     folder.remove();
   }
 });
+
+const rebuildChild = fileURLToPath(new URL('rebuild-until-killed.ts', import.meta.url));
+
+test('a rebuild that was killed changes no answer; the next one continues or starts over, and leaves nothing behind', () =>
+  withStore({ rolling: 'manual' }, async (store, path, teamId) => {
+    const count = 6_000;
+    await append(store, teamId, count);
+    const generations = async () => {
+      const place = { kind: 'sqlite', path } as const;
+      const rows = await runSql(
+        place,
+        'select generation from rollup_rows union select generation from team_marks',
+      );
+      return rows.map(({ generation }) => generation);
+    };
+    while ((await store.roll(teamId, 'hot', count)) > 0);
+    for (const [zone, steps] of [
+      ['Asia/Tokyo', 1],
+      ['Asia/Tokyo', 3],
+      ['Europe/Berlin', 2],
+    ] as const) {
+      const args = [rebuildChild, path, teamId, zone, String(steps)];
+      const killed = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000 });
+      assert.equal(killed.signal, 'SIGKILL', killed.stderr);
+      assert.equal(await store.timeZone(teamId), 'UTC');
+      assert.equal((await totalOf(store, teamId)).calls, count);
+      assert.deepEqual(await verifyTeam(store, teamId), { traces: count, differences: [] });
+    }
+    assert.ok((await generations()).length >= 3, 'nothing was left behind that could be deleted');
+    const rolled: number[] = [];
+    await store.rebuild(teamId, 'Europe/Berlin', (seq) => void rolled.push(seq));
+    assert.ok((rolled[0] ?? 0) > 1_024, 'it started over');
+    assert.equal((await generations()).length, 1);
+    assert.equal(await store.timeZone(teamId), 'Europe/Berlin');
+    assert.deepEqual(await verifyTeam(store, teamId), { traces: count, differences: [] });
+  }));
+
+test('on a full disk rolls fail, answers stay complete, and rolling goes on when there is room', async (t) => {
+  const mount = await mountTmpfs(t, 'size=4m');
+  if (mount.kind === 'impossible') return skipUnlessCi(t, mount.reason);
+  const failures: RollFailure[] = [];
+  const store = await openSqliteStore({
+    path: join(mount.folder, 'small.db'),
+    clock: { kind: 'system' },
+    role: 'server',
+    rollBounds: never,
+    onRollFailed: (failure) => void failures.push(failure),
+  });
+  const filler = join(mount.folder, 'filler');
+  try {
+    const { team } = await store.ensureTeam('t', 1);
+    let stored = 0;
+    const isStored = async (count: number) => {
+      const drafts = Array.from({ length: count }, (_, i) =>
+        draftTrace({ model: `m${stored + i}`, user_identifier: `u${stored + i}` }),
+      );
+      const [outcome] = await store.append([{ teamId: team.id, drafts }]);
+      if (outcome?.kind === 'stored') stored += count;
+      else assert.equal(outcome?.kind === 'failed' && outcome.code, 'disk_full');
+      return outcome?.kind === 'stored';
+    };
+    // The roll begins a moment after the write. Once in a while it may be faster than the disk is full.
+    await eventually('a failed roll', withinMs, async () => {
+      rmSync(filler, { force: true });
+      assert.ok(await isStored(100));
+      fillDisk(filler);
+      const fullMs = performance.now();
+      while (failures.length === 0 && performance.now() - fullMs < 1_000) await sleep(10);
+      return failures.length > 0;
+    });
+    assert.equal((await totalOf(store, team.id)).calls, stored);
+    rmSync(filler);
+    await eventually('a stored trace', withinMs, () => isStored(1));
+    await eventually('rollups of all traces', 3 * withinMs, async () => {
+      const { hot, wide } = await rolledSeq(store, team.id);
+      return hot === stored && wide === stored;
+    });
+    assert.equal((await totalOf(store, team.id)).calls, stored);
+    assert.deepEqual(await verifyTeam(store, team.id), { traces: stored, differences: [] });
+  } finally {
+    await store.close();
+  }
+});
+
+function fillDisk(filler: string): void {
+  for (const bytes of [65_536, 4096, 1]) {
+    try {
+      for (;;) appendFileSync(filler, Buffer.alloc(bytes));
+    } catch (error) {
+      assert.equal((error as NodeJS.ErrnoException).code, 'ENOSPC');
+    }
+  }
+}
