@@ -106,7 +106,9 @@ class SequenceCheck {
 function checkMarks({ lastSeq, marks }: TeamContents, findings: FindingList): void {
   for (const [speed, seq] of Object.entries(marks.rolledSeq)) {
     if (seq > lastSeq) {
-      findings.add(`marks: the ${speed} mark is ${seq}, but the last sequence number is ${lastSeq}`);
+      findings.add(
+        `marks: the ${speed} mark is ${seq}, but the last sequence number is ${lastSeq}`,
+      );
     }
   }
 }
