@@ -2,9 +2,11 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
+import { onlyMeasures, overviewQuery } from '../../src/core/analytics.ts';
 import type { ClockSource } from '../../src/core/clock.ts';
 import type { Scope } from '../../src/core/api-key.ts';
 import { breakdownFields } from '../../src/core/dimensions.ts';
+import type { Measures } from '../../src/core/measures.ts';
 import type { Tally } from '../../src/core/query.ts';
 import { startService } from '../../src/main.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
@@ -152,6 +154,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       folder.remove();
     },
   };
+}
+
+/** The sums over all traces of a team. */
+export async function overviewOf(
+  store: Pick<TraceReader, 'tallies'>,
+  teamId: string,
+): Promise<Measures> {
+  return onlyMeasures((await store.tallies(teamId, overviewQuery)).first);
 }
 
 /** All groups at once, for tests that have few. */
