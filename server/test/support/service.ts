@@ -2,18 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
-import { onlyMeasures, overviewQuery } from '../../src/core/analytics.ts';
+import type { GroupMeasures } from '../../src/core/analytics.ts';
 import type { ClockSource } from '../../src/core/clock.ts';
 import type { Scope } from '../../src/core/api-key.ts';
-import { breakdownFields } from '../../src/core/dimensions.ts';
-import type { Measures } from '../../src/core/measures.ts';
-import type { Tally } from '../../src/core/query.ts';
 import { startService } from '../../src/main.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import type { TraceReader } from '../../src/store/trace-reader.ts';
 import { databaseIn, readStoreBytes, runSql } from './store-place.ts';
 
 /** A folder that goes away with the test. */
@@ -156,28 +152,13 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 }
 
-/** The sums over all traces of a team. */
-export async function overviewOf(
-  store: Pick<TraceReader, 'tallies'>,
-  teamId: string,
-): Promise<Measures> {
-  return onlyMeasures((await store.tallies(teamId, overviewQuery)).first);
-}
-
 /** All groups at once, for tests that have few. */
 export async function groupsOf(
-  store: Pick<TraceReader, 'tallies'>,
+  store: Store,
   teamId: string,
-  breakdown: keyof typeof breakdownFields,
-): Promise<Tally[]> {
-  const field = breakdownFields[breakdown];
-  const query = {
-    filter: { [field]: 'set' },
-    groupBy: [field],
-    range: null,
-    interval: null,
-  } as const;
-  const { first, rest } = await store.tallies(teamId, query);
+  dimension: 'model' | 'feature',
+): Promise<GroupMeasures[]> {
+  const { first, rest } = await store.groups(teamId, dimension, null);
   const groups = [...first];
   for await (const chunk of rest ?? []) groups.push(...chunk);
   return groups;
