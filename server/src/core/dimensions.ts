@@ -52,12 +52,6 @@ export const dimensionFields: readonly DimensionField[] = [
   ...new Set(dimensionSets.flatMap(({ fields }): readonly DimensionField[] => fields)),
 ];
 
-/** The fields of the breakdowns that have an endpoint of their own. */
-export const breakdownFields = {
-  model: 'model',
-  feature: 'feature_name',
-} as const satisfies Readonly<Record<string, DimensionField>>;
-
 /** Fields by whose value single traces are found. The numbers are part of the stored hashes, so they never change. */
 export const lookupKinds = {
   user_identifier: 0,
@@ -68,3 +62,6 @@ export const lookupKinds = {
 export function setsOf(speed: RollSpeed): readonly DimensionSet[] {
   return dimensionSets.filter((set) => set.speed === speed);
 }
+
+/** The field that each list of the API is grouped by. */
+export const breakdownFields = { model: 'model', feature: 'feature_name' } as const;
