@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
 import { after, before, test } from 'node:test';
+import { fileURLToPath } from 'node:url';
 import { draftTrace } from '../../src/core/trace.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { rounds } from '../guarantees/crash-lab.ts';
-import { rollSpeeds, rollUp } from '../support/roll-up.ts';
+import { rollUp } from '../support/roll-up.ts';
 import { databaseIn, testStore } from '../support/store-place.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
@@ -16,10 +18,12 @@ const triesMin = 1_000 * rounds(1);
 const serverCount = testStore === 'sqlite' ? 1 : 4;
 const folder = temporaryFolder();
 const services: TestService[] = [];
+let database = '';
 let wide: KeyHolder;
 
 before(async () => {
-  const flags = { 'log-level': 'silent', database: await databaseIn(folder.path) };
+  database = await databaseIn(folder.path);
+  const flags = { 'log-level': 'silent', database };
   for (let i = 0; i < serverCount; i++) {
     services.push(await startTestService({ flags, folder: folder.path }));
   }
@@ -56,6 +60,7 @@ test('every acknowledged trace is readable and counted at once on every server, 
     readUntil(done.signal, '/traces?limit=100', 100),
   ];
   const rollers = [rollUntil(done.signal, teamIds), rollUntil(done.signal, teamIds.toReversed())];
+  t.after(() => done.abort());
   const tries = Math.ceil(triesMin / clients / 2);
   const misses = await Promise.all(holders.map(({ key }) => oneClient(key, tries)));
   done.abort();
@@ -71,7 +76,10 @@ test('every acknowledged trace is readable and counted at once on every server, 
     reads.every((count) => count > 0),
     'every reader finished at least one wide read',
   );
-  assert.ok(rolled[0] !== undefined && rolled[0] > clients, 'traces were rolled up meanwhile');
+  assert.ok(
+    rolled.every((count) => count > clients),
+    'every roller has rolled up traces',
+  );
   const { beside } = anyServer();
   await rollUp(beside, teamIds);
   for (const teamId of teamIds) {
@@ -106,15 +114,18 @@ async function readUntil(signal: AbortSignal, path: string, rowsMin: number): Pr
   return reads;
 }
 
-/** Rolls up a few traces of one team after the other, again and again; answers how many rolls had something to do. */
-async function rollUntil(signal: AbortSignal, teamIds: readonly string[]): Promise<number> {
-  let rolls = 0;
-  while (!signal.aborted) {
-    for (const teamId of [wide.teamId, ...teamIds]) {
-      for (const speed of rollSpeeds) {
-        if ((await anyServer().beside.roll(teamId, speed, 5)) > 0) rolls += 1;
-      }
-    }
-  }
-  return rolls;
+/** Starts a program that rolls up traces of these teams until it is told to stop. Returns how many rolls it did. */
+function rollUntil(signal: AbortSignal, teamIds: readonly string[]): Promise<number> {
+  const program = fileURLToPath(new URL('../support/roll-without-end.ts', import.meta.url));
+  const child = spawn(process.execPath, [program, database, wide.teamId, ...teamIds], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  let stdout = '';
+  child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+  signal.addEventListener('abort', () => child.kill('SIGTERM'));
+  return new Promise((resolve, reject) => {
+    child.once('close', (code) =>
+      code === 0 ? resolve(Number(stdout)) : reject(new Error(`a roller ended with ${code}`)),
+    );
+  });
 }
