@@ -92,11 +92,12 @@ export function prepareGroupLists(db: DatabaseSync): void {
   aggregate('gather_sums', {
     start: () => [],
     step(gathered, calls, isError, sums) {
-      const head = Buffer.alloc(partHeadBytes);
-      head.writeDoubleLE(calls, 0);
-      head.writeUInt8(isError, 8);
-      head.writeUInt32LE(sums.length, 9);
-      gathered.push(head, Buffer.from(sums));
+      const part = Buffer.allocUnsafe(partHeadBytes + sums.length);
+      part.writeDoubleLE(calls, 0);
+      part.writeUInt8(isError, 8);
+      part.writeUInt32LE(sums.length, 9);
+      part.set(sums, partHeadBytes);
+      gathered.push(part);
       return gathered;
     },
     result: (gathered) => Buffer.concat(gathered),
@@ -139,8 +140,8 @@ function fillTail(
   const insert = db.prepare(
     'insert into temp.tail (name, calls, is_error, sums) values (?, ?, ?, ?)',
   );
-  const fold = reader.wholeTail(team, plan);
-  for (const { group, measures } of tailRollups(fold, plan, query, calendar)) {
+  const tail = reader.tail(team, plan);
+  for (const { group, measures } of tailRollups(tail, plan, query, calendar)) {
     if (!matches(query.filter, group)) continue;
     const isError = group.status === 'error' ? 1 : 0;
     insert.run(group[field] ?? null, measures.calls, isError, encodeMeasures(measures));

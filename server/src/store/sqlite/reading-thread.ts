@@ -92,7 +92,7 @@ async function gather(
       return openGroupList(db, reader, team, question, calendar, table, rowsMax);
     }
     if (plan.kind === 'traces') return { team, calendar };
-    const tail = reader.wholeTail(team, plan);
+    const tail = reader.tail(team, plan);
     return listOf(reader.sum(team, plan, query, calendar, tail), rowsMax);
   });
   if (begun === null) return listOf([], null);
