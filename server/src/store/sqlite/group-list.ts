@@ -126,7 +126,12 @@ function sortedSums(
   const ofTile = `
     select g.${field} as name, r.calls, g.is_error, r.sums from ${rollupTables()} where ${inTile}${text}`;
   const tileValues = plan.tiles.flatMap(({ grain, fromBucket, toBucket }): (string | number)[] => [
-    ...[team.teamNo, team.marks.generation, plan.set.number, grain, fromBucket, toBucket],
+    team.teamNo,
+    team.marks.generation,
+    plan.set.number,
+    grain,
+    fromBucket,
+    toBucket,
     ...values,
   ]);
   const parts = [
