@@ -33,7 +33,8 @@ const declarations = {
   latency_ms: { kind: 'count', description: 'Response time in milliseconds.' },
   cost_usd: {
     kind: 'dollars',
-    description: 'Cost in US dollars. Sums are exact to 12 decimals.',
+    description:
+      'Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits.',
   },
   status: {
     kind: 'status',

@@ -31,7 +31,7 @@ export const getOverview: Route = (app, { reader, gate }) => {
 
 /** `GET /analytics/daily`: one record per day. */
 export const getDaily: Route = (app, { reader, gate, clock }) => {
-  const schema = schemaOf('getDaily', 'Daily usage over the last 7 days', replies.daily);
+  const schema = schemaOf('getDaily', 'Totals per day over the last 7 days', replies.daily);
   const options = { onRequest: requireKey(gate, 'read'), schema };
   app.get('/analytics/daily', options, async (request, reply) => {
     const { teamId } = callerOf(request);
@@ -44,13 +44,13 @@ export const getDaily: Route = (app, { reader, gate, clock }) => {
 /** `GET /analytics/by-model`: one record per model. */
 export const getByModel = groupRoute(
   'model',
-  schemaOf('getByModel', 'Cost and performance per model', replies.byModel),
+  schemaOf('getByModel', 'Calls, latency, cost and success rate per model', replies.byModel),
 );
 
 /** `GET /analytics/by-feature`: one record per feature. */
 export const getByFeature = groupRoute(
   'feature',
-  schemaOf('getByFeature', 'Cost and usage per feature', replies.byFeature),
+  schemaOf('getByFeature', 'Calls, latency, cost and success rate per feature', replies.byFeature),
 );
 
 function groupRoute(dimension: GroupDimension, schema: ReturnType<typeof schemaOf>): Route {
