@@ -16,7 +16,7 @@ export interface TraceInput {
   latency_ms?: number | null | undefined;
   /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
   cost_usd?: number | null | undefined;
-  /** If left out: `error` if `error_message` is not empty, otherwise `success`. */
+  /** Default: `error` if `error_message` is not empty, otherwise `success`. */
   status?: 'success' | 'error' | null | undefined;
   /** Error details if the call failed. */
   error_message?: string | null | undefined;

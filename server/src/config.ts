@@ -28,14 +28,14 @@ export const settings = {
   host: {
     name: 'host',
     fallback: '127.0.0.1',
-    help: 'address to listen on',
+    help: 'address that the server listens on',
     expected: 'an address or host name',
     parse: (text: string) => (/^[^\s/]+$/.test(text) ? text : null),
   },
   port: {
     name: 'port',
     fallback: '4000',
-    help: 'port to listen on; 0 picks a free one',
+    help: 'port that the server listens on; 0 picks a free one',
     expected: 'a port from 0 to 65535',
     parse: (text: string) => wholeNumber(text, 0, 65_535),
   },

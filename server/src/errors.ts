@@ -1,7 +1,6 @@
 /**
- * The one table of errors: the status, title and sentence that are sent to the caller, and the seconds of `Retry-After` if
- * there is one. Details for the operator go into `cause`, which is only logged.
- * `docs/errors.md` explains every code; a test fails if one is missing there.
+ * The one table of errors: what is sent to the caller, and the seconds of `Retry-After` if there is one. Details for the operator go
+ * into `cause`, which is only logged. `docs/errors.md` explains every code; a test fails if one is missing there.
  */
 export const errorTable = {
   malformed_request: entry(400, 'Malformed request', 'The request is not valid HTTP.'),

@@ -16,7 +16,7 @@ const batchesInFlight = 3;
 
 export const demo: Command = {
   name: 'demo',
-  summary: 'Fill a team with sample traces',
+  summary: 'Add sample traces to a team',
   flags: {
     count: { help: 'number of traces, default 10000' },
     team: { help: 'name of the team, default "demo"; created if it does not exist' },

@@ -10,7 +10,7 @@ export const distribute: Command = {
   summary: 'Distribute the tables over a Citus cluster',
   flags: storeFlags,
   more:
-    'The database must be the coordinator of a Citus cluster, either empty or with TraceTally data in it. All data of a team goes to one\n' +
+    "The database must be the coordinator of a Citus cluster, either empty or with TraceTally data in it. All of a team's data goes to one\n" +
     'node; teams and keys go to every node. Stop the servers first, because the data is moved. You can run it again at any time: it only\n' +
     'changes what is not distributed yet. docs/operations.md describes how to set up a cluster.',
   async run(call) {

@@ -13,7 +13,7 @@ export const keysCreate: Command = {
   flags: {
     team: { help: 'name of the team (required)' },
     name: { help: 'a name for the key, shown in lists' },
-    scope: { help: 'ingest (record traces only), read, or full; default full' },
+    scope: { help: 'ingest (only record traces), read (only read) or full (both); default full' },
     expires: { help: 'lifetime of the key, such as 90d or 12h; by default it does not expire' },
     ...storeFlags,
   },

@@ -6,7 +6,7 @@ import { flagWords } from './shell-words.ts';
 /** Flags of commands that print a link to a server. */
 export const addressFlags: Readonly<Record<string, Flag>> = {
   url: {
-    help: 'address of the server in the browser, such as https://tally.example; by default it is made from the flags below',
+    help: 'address of the server in the browser, such as https://tally.example; by default from --host, --port and --base-path',
   },
   ...settingFlags('host', 'port', 'basePath'),
 };

@@ -23,9 +23,9 @@ export const signIn: Command = {
     ...addressFlags,
   },
   more:
-    `The link ${codeLifeInWords}. It does not contain a key. It starts a session that can only read. The session lasts\n` +
-    `at most ${limits.sessionLifeMs / 3_600_000} hours, and ends when its API key expires or is revoked. With --team, a key with the scope "read" is preferred over\n` +
-    'one with the scope "full".',
+    `The link ${codeLifeInWords}. It contains a one-time code, not a key, and starts a session that can only read.\n` +
+    `The session lasts at most ${limits.sessionLifeMs / 3_600_000} hours, and ends when its API key expires or is revoked. With --team, a key with the scope "read" is\n` +
+    'preferred over one with the scope "full".',
   examples: ['sign-in --team search --url https://tally.example'],
   run(call) {
     const url = serverAddress(call);

@@ -7,7 +7,7 @@ import { chosenTeam, withStore } from './with-store.ts';
 export const verify: Command = {
   name: 'verify',
   summary: 'Check that every stored sum and payload is correct',
-  flags: { team: { help: 'only this team' }, ...storeFlags },
+  flags: { team: { help: 'check only this team' }, ...storeFlags },
   more:
     'Recomputes every sum from the traces, compares it with the stored one, and decodes every payload. You can run it while a server runs\n' +
     'on the same database. The exit code is 0 if everything is correct. Otherwise it is 1, and every difference is printed.',

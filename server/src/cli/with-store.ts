@@ -65,7 +65,7 @@ export function checkName(flag: string, name: string): string {
   if (chars >= 1 && chars <= limits.nameCharsMax && !/\p{Cc}/u.test(name))
     return name.toWellFormed();
   throw new OperatorError(
-    `${flag} must be 1 to ${limits.nameCharsMax} characters, without control characters.`,
+    `${flag} must have 1 to ${limits.nameCharsMax} characters, and no control characters.`,
   );
 }
 

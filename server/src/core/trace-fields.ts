@@ -39,7 +39,7 @@ const declarations = {
   status: {
     kind: 'status',
     column: 'is_error',
-    description: 'If left out: `error` if `error_message` is not empty, otherwise `success`.',
+    description: 'Default: `error` if `error_message` is not empty, otherwise `success`.',
   },
   error_message: { kind: 'text', zstdBit: 4, description: 'Error details if the call failed.' },
   feature_name: { kind: 'label', description: 'Feature label used for analytics.' },

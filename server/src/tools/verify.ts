@@ -55,7 +55,7 @@ async function recountTraces(contents: TeamContents, onProgress: (traces: number
   }
   if (traces > 0 && lastUs !== contents.lastUs) {
     differences.push(
-      `counter: last time is ${contents.lastUs}, the time of the last trace is ${lastUs}`,
+      `counter: last time is ${contents.lastUs}, but the time of the last trace is ${lastUs}`,
     );
   }
   return { traces, measures, differences: [...differences, ...damages.sentences()] };

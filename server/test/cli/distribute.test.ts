@@ -93,7 +93,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     try {
       await writer.query('begin');
       await writer.query('lock table traces in row exclusive mode');
-      await assertUnchanged(url, /^The tables at PostgreSQL at .* are in use\. Stop the servers/);
+      await assertUnchanged(url, /^The tables in PostgreSQL at .* are in use\. Stop the servers/);
       await writer.query('rollback');
       await distribute(url);
     } finally {
