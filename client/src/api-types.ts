@@ -14,9 +14,9 @@ export interface TraceInput {
   completion_tokens?: number | null | undefined;
   /** Response time in milliseconds. */
   latency_ms?: number | null | undefined;
-  /** Cost in US dollars. Sums are exact to 12 decimals. */
+  /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
   cost_usd?: number | null | undefined;
-  /** If left out: `error` if `error_message` is not empty, otherwise `success`. */
+  /** Default: `error` if `error_message` is not empty, otherwise `success`. */
   status?: 'success' | 'error' | null | undefined;
   /** Error details if the call failed. */
   error_message?: string | null | undefined;
@@ -28,7 +28,7 @@ export interface TraceInput {
   response_model?: string | null | undefined;
 }
 
-/** A stored trace. Every field is always present, except: response_model, damaged. */
+/** A stored trace. All fields are always present, except response_model and damaged. */
 export interface Trace {
   id: string;
   team_id: string;
@@ -44,7 +44,7 @@ export interface Trace {
   completion_tokens: number | null;
   /** Response time in milliseconds. */
   latency_ms: number | null;
-  /** Cost in US dollars. Sums are exact to 12 decimals. */
+  /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
   cost_usd: number | null;
   status: 'success' | 'error';
   /** Error details if the call failed. */
@@ -61,7 +61,7 @@ export interface Trace {
   damaged?: ('input' | 'output' | 'error_message')[] | undefined;
 }
 
-/** A stored trace. The request may leave out these fields: input, output, error_message. */
+/** A stored trace. The parameter `omit` can leave out these fields: input, output, error_message. */
 export interface ListedTrace {
   id: string;
   team_id: string;
@@ -77,7 +77,7 @@ export interface ListedTrace {
   completion_tokens: number | null;
   /** Response time in milliseconds. */
   latency_ms: number | null;
-  /** Cost in US dollars. Sums are exact to 12 decimals. */
+  /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
   cost_usd: number | null;
   status: 'success' | 'error';
   /** Error details if the call failed. */
@@ -94,6 +94,7 @@ export interface ListedTrace {
   damaged?: ('input' | 'output' | 'error_message')[] | undefined;
 }
 
+/** One page of traces. */
 export interface TracePage {
   traces: ListedTrace[];
   /** Total number of the team's traces. */
@@ -113,12 +114,14 @@ export interface Rejection {
   }[];
 }
 
+/** The stored and the rejected traces. */
 export interface BatchReply {
   /** The stored traces, in order. */
   traces: ListedTrace[];
   rejected: Rejection[];
 }
 
+/** Totals over all of the team's traces. */
 export interface Overview {
   total_calls: number;
   /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
@@ -130,6 +133,7 @@ export interface Overview {
   error_count: number;
 }
 
+/** Totals of one model. */
 export interface ModelRecord {
   model: string;
   call_count: number;
@@ -141,6 +145,7 @@ export interface ModelRecord {
   success_rate: number;
 }
 
+/** Totals of one feature. */
 export interface FeatureRecord {
   feature_name: string;
   call_count: number;
@@ -152,6 +157,7 @@ export interface FeatureRecord {
   success_rate: number;
 }
 
+/** Totals of one UTC day. */
 export interface DailyRecord {
   date: string;
   label: string;

@@ -1,7 +1,4 @@
-/**
- * Every limit of the service, with its unit in its name. `docs/limits.md` lists the same names;
- * a test compares the two.
- */
+/** Every limit of the service, with its unit in its name. `docs/limits.md` lists the same names; a test compares the two. */
 export const limits = Object.freeze({
   // Limits of one request.
   bodyBytesMax: 5 * 1024 * 1024,
@@ -88,8 +85,7 @@ export const limits = Object.freeze({
   failureLinesMax: 20,
   failureKindsMax: 100,
 
-  // Size of a test write next to the database after a failed write, to find out whether the disk is full. Far larger than one write
-  // of SQLite.
+  // Size of a test write after a failed one, to find out whether the disk is full. Far larger than one write of SQLite.
   roomProbeBytes: 64 * 1024,
 
   // How long `demo` waits for a server to answer before it prints how to start one.

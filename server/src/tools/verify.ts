@@ -1,3 +1,4 @@
+import { counted } from '../core/counted.ts';
 import { RollupBatch, measureNames, noMeasures, rollupName } from '../core/rollup.ts';
 import type { Measures, RollupDelta } from '../core/rollup.ts';
 import { uuidMs } from '../core/uuid.ts';
@@ -34,7 +35,9 @@ async function recountTraces(contents: TeamContents, onProgress: (traces: number
         differences.push(`sequence: expected trace ${expectedSeq}, found ${trace.seq}`);
       }
       if (uuidMs(trace.id) !== Math.floor(trace.createdAtUs / 1000)) {
-        differences.push(`trace ${trace.seq}: the time in its id ${trace.id} does not match`);
+        differences.push(
+          `trace ${trace.seq}: the time in its id ${trace.id} does not match its created_at`,
+        );
       }
       damages.add(trace);
       expectedSeq = trace.seq + 1;
@@ -52,7 +55,7 @@ async function recountTraces(contents: TeamContents, onProgress: (traces: number
   }
   if (traces > 0 && lastUs !== contents.lastUs) {
     differences.push(
-      `counter: last time is ${contents.lastUs}, the time of the last trace is ${lastUs}`,
+      `counter: last time is ${contents.lastUs}, but the time of the last trace is ${lastUs}`,
     );
   }
   return { traces, measures, differences: [...differences, ...damages.sentences()] };
@@ -72,7 +75,7 @@ export function openDamageList() {
       }
     },
     sentences: (): string[] =>
-      unnamed === 0 ? named : [...named, `${unnamed} more damaged traces`],
+      unnamed === 0 ? named : [...named, counted(unnamed, 'more damaged trace')],
   };
 }
 
@@ -94,7 +97,7 @@ async function compareRollups(
       const name = rollupName(stored);
       const recounted = unseen.get(name);
       unseen.delete(name);
-      if (!recounted) differences.push(`rollup ${name}: it has no traces`);
+      if (!recounted) differences.push(`rollup ${name}: there are no traces for it`);
       for (const measure of measureNames) {
         const [found, right] = [stored.measures[measure], recounted?.[measure] ?? 0n];
         if (found !== right) {

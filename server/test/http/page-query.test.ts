@@ -38,7 +38,7 @@ for (const field of ['page', 'limit']) {
     }
     test('not two of them', async () => {
       for (const query of [`?${field}=1&${field}=1`, `?${field}=1&${field}=2`]) {
-        assertFieldError(await list(query), field, 'must be given only once');
+        assertFieldError(await list(query), field, 'must appear only once');
       }
     });
     test('not a name without a value', async () => {
@@ -140,6 +140,6 @@ describe('payloads are left out on request', () => {
   }
   test('not omit given twice', async () => {
     const answer = await list('?omit=input&omit=output');
-    assertFieldError(answer, 'omit', 'must be given only once');
+    assertFieldError(answer, 'omit', 'must appear only once');
   });
 });

@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { counted } from '../../core/counted.ts';
 import type { Dimension, Rollup, RollupId } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import type { AuditedTrace, Auditor } from '../audit.ts';
@@ -43,7 +44,7 @@ export function openAuditor({ reading }: Pools): Auditor {
       const problems: string[] = [];
       // If the database has checksums, PostgreSQL counts here every damaged page that it has found.
       const failures = await sumOverNodes({ reading }, countDamage);
-      if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
+      if (failures > 0) problems.push(`PostgreSQL has found ${counted(failures, 'damaged page')}`);
       const orphans = await ask(
         reading,
         overAllTeams.findOrphans,

@@ -1,3 +1,4 @@
+import { counted } from '../../core/counted.ts';
 import { limits } from '../../limits.ts';
 import { requestFromRow, takenKeyValues } from '../key-rows.ts';
 import { TeamBatch } from '../team-batch.ts';
@@ -16,7 +17,7 @@ export function openTransfer({ reading, writing, begin }: Pools): Transfer {
   return {
     async claim() {
       const connections = await sumOverNodes({ reading }, countServers);
-      return connections === 0 ? null : `servers with ${connections} connections`;
+      return connections === 0 ? null : `servers with ${counted(connections, 'connection')}`;
     },
 
     async counter(teamId) {
