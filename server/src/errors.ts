@@ -104,10 +104,10 @@ const table = {
     title: 'Idempotency key reused',
     say: 'This Idempotency-Key was already used for a different request. Use a new key for each new request.',
   },
-  total_cost_too_large: {
+  question_too_wide: {
     status: 422,
-    title: 'Total cost too large',
-    say: "The team's total cost would exceed the largest sum that can be stored (9.2 trillion dollars). Nothing in this request was stored.",
+    title: 'Question too wide',
+    say: 'Too many traces or groups would have to be read to answer this. Choose a shorter time range, or filter by more fields.',
   },
   too_many_failed_attempts: {
     status: 429,

@@ -70,8 +70,29 @@ export const limits = Object.freeze({
   // Limits of one transaction, so that no caller waits for a very long commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,
-  // Traces that are summed in memory as plain numbers: 4,096 times the largest cost in micro-dollars is below 2^53.
-  rollupBatchRowsMax: 4_096,
+
+  // Traces of a team after which its rollups are updated even if the writer is busy: the small sets, and the large ones.
+  hotTailRows: 1_024,
+  wideTailRows: 16_384,
+  // How long a transaction that updates rollups should take: no write waits much longer for it.
+  rollMsTarget: 10,
+  rollRowsMin: 64,
+  rollRowsMax: 16_384,
+  // Without a write for this long, every tail is rolled up: first the small sets, later the large ones.
+  hotRollIdleMs: 100,
+  wideRollIdleMs: 2_000,
+  // The pause after a failed update of rollups: it doubles each time.
+  rollRetryMsMin: 1_000,
+  rollRetryMsMax: 60_000,
+  // Traces after the marks that a read on the main thread may add up, and those whose sums are kept for the next read.
+  tailRowsMax: 2_048,
+  tailRowsKeptMax: 32_768,
+  // Sums that one answer may have in memory, and how long it may read traces. Beyond either limit a question gets a 422.
+  tallyRowsMax: 20_000,
+  evaluationMsMax: 10_000,
+  evaluationChunkRows: 2_000,
+  // Sequence numbers that one lookup returns.
+  lookupRowsMax: 1_000,
 
   // Characters of a payload preview, and the stored bytes that are read for it: the header and first block of a zstd frame.
   previewCharsMax: 1_000,

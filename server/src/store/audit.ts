@@ -2,6 +2,7 @@ import type { Rollup } from '../core/rollup.ts';
 import type { NarrowTrace, PayloadName } from '../core/trace-fields.ts';
 import type { TraceStamp } from '../core/trace.ts';
 import type { TeamCounter } from './sequencer.ts';
+import type { TeamMarks } from './team-marks.ts';
 
 /** A stored trace without its payloads. */
 export interface NumberedTrace extends NarrowTrace, TraceStamp {
@@ -16,7 +17,17 @@ export interface AuditedTrace extends NumberedTrace {
 export interface TeamContents extends TeamCounter {
   /** In the order of their sequence numbers. Every payload is decoded. */
   traces: AsyncIterable<readonly AuditedTrace[]>;
+  marks: TeamMarks;
+  /** Every rollup of the active generation whose group is known. */
   rollups: AsyncIterable<readonly Rollup[]>;
+  /** Ordered by sequence number within each block; null if the store has indexes instead. */
+  lookups: AsyncIterable<readonly StoredLookup[]> | null;
+}
+
+/** Says that a trace has a value with this hash (`lookupHash`). */
+export interface StoredLookup {
+  seq: number;
+  hash: bigint;
 }
 
 export interface Auditor {

@@ -10,3 +10,8 @@ export interface TeamMarks {
   /** The last trace that the rollups of each speed contain. */
   rolledSeq: Readonly<Record<RollSpeed, number>>;
 }
+
+export const defaultTimeZone = 'UTC';
+
+/** The generation of a new team. */
+export const firstGeneration = 1;

@@ -1,0 +1,19 @@
+import type { RollSpeed } from '../core/dimensions.ts';
+import type { TeamMarks } from './team-marks.ts';
+
+/** Adds traces to the rollups behind the write. Several processes may call it at once: each trace is added once. */
+export interface Roller {
+  /** Adds the next traces of a team, at most `rowsMax`, in one transaction. Returns how many. */
+  roll(teamId: string, speed: RollSpeed, rowsMax: number): Promise<number>;
+  /** The marks of the active generation. */
+  marks(teamId: string): Promise<TeamMarks>;
+  /**
+   * Builds all rollups of a team again, in short transactions while the present ones answer, then switches to them. If it is
+   * interrupted, the next rebuild continues, or starts over if the time zone is another.
+   */
+  rebuild(
+    teamId: string,
+    timeZone: string,
+    onProgress?: (rolled: number, total: number) => void,
+  ): Promise<void>;
+}

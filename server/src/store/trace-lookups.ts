@@ -1,0 +1,39 @@
+import { hash } from 'node:crypto';
+import { compile } from '../core/compile.ts';
+import type { LabelName, NarrowTrace } from '../core/trace-fields.ts';
+
+/** Fields by whose value single traces are found. The numbers are part of the stored hashes, so they never change. */
+const kinds = { user_identifier: 0, session_id: 1, run_id: 2 } as const satisfies Partial<
+  Record<LabelName, number>
+>;
+export type LookupField = keyof typeof kinds;
+export const lookupFields = Object.keys(kinds) as readonly LookupField[];
+
+export interface TraceLookups {
+  /**
+   * The sequence numbers of the traces with this value, newest first, at most `lookupRowsMax`; with `beforeSeq` only smaller ones.
+   * It includes every committed trace.
+   */
+  lookUp(
+    teamId: string,
+    field: LookupField,
+    value: string,
+    beforeSeq?: number,
+  ): Promise<readonly number[]>;
+}
+
+/** Lookups are stored in blocks of this many bits of the sequence number, so that inserts touch one short range. */
+export const lookupBlockBits = 14;
+
+/** 64 bits of a hash of the field and the value. Several values may have the same, so the trace itself decides. */
+export function lookupHash(field: LookupField, value: string): bigint {
+  return hash('sha256', `${kinds[field]}\u0000${value}`, 'buffer').readBigInt64BE(0);
+}
+
+/** Calls `add` with the hash of each value that a trace has. */
+export const eachLookup = compile<(trace: NarrowTrace, add: (hash: bigint) => void) => void>(
+  `(trace, add) => { ${lookupFields
+    .map((name) => `if (trace.${name} !== null) add(lookupHash('${name}', trace.${name}));`)
+    .join(' ')} }`,
+  { lookupHash },
+);
