@@ -1,4 +1,4 @@
-/** `npm run bench`: all benches, or those that are named. */
+/** `npm run bench`: all benches, or only the named ones. */
 import { parseArgs } from 'node:util';
 import { batch } from './benches/batch.ts';
 import { growth } from './benches/growth.ts';
@@ -18,7 +18,7 @@ import { currentCommit, describeMachine } from './lab/machine.ts';
 import { plainTable, saveReport, updateDocs } from './lab/report.ts';
 import { syncTimeMs } from './lab/sync-time.ts';
 
-/** Reads come before what writes to the same databases. */
+/** Benches that only read come before those that write to the same databases. */
 const benches: readonly Bench[] = [
   ingest,
   batch,
@@ -34,15 +34,16 @@ const benches: readonly Bench[] = [
 
 const help = `Usage: npm run bench -- [names] [flags]
 
-${benches.map(({ name, asks }) => `  ${name.padEnd(8)} ${asks}`).join('\n')}
+${benches.map(({ name, asks }) => `  ${name.padEnd(16)} ${asks}`).join('\n')}
 
-  --quick       tiny sizes and one round: only shows that everything runs
-  --data DIR    keep the filled SQLite databases there, and use those that are there
-  --against DIR another checkout, such as one of the commit before: ingest measures both in the same run
-  --help
+  --quick        tiny sizes and one round: only checks that everything runs
+  --data DIR     keep the filled SQLite databases in this folder and use them again in the next run
+  --against DIR  another checkout, such as the previous commit: ingest measures both in the same run
+  --help         show this text
 
-Every figure is a ratio to a control of the same run, measured in turns; the median of ${fullPlan.rounds} rounds. Results go to
-bench/results/; a whole run also fills in docs/performance.md. Talks to the loopback only.`;
+Most figures are ratios to a control from the same run: the two are measured alternately, and the result is the
+median of ${fullPlan.rounds} rounds. Results are written to bench/results/; a run of all benches also updates
+docs/performance.md. The bench uses only loopback connections.`;
 
 async function main(): Promise<void> {
   const { values: flags, positionals: names } = parseArgs({
@@ -75,11 +76,11 @@ async function main(): Promise<void> {
     findings.push(...own);
   }
   const minutes = Number(((performance.now() - startMs) / 60_000).toFixed(1));
-  print(`${plainTable(findings)}\n\n${minutes} minutes, load from ${generator}`);
+  print(`${plainTable(findings)}\n\n${minutes} minutes, load generator ${generator}`);
   if (flags.quick) return;
   const date = new Date().toISOString().slice(0, 10);
   const report = { commit: currentCommit(), date, generator, machine, minutes, findings };
-  print(`written to ${saveReport(report)}`);
+  print(`Results written to ${saveReport(report)}`);
   if (chosen.length === benches.length) updateDocs(report);
 }
 
@@ -90,6 +91,6 @@ function print(text: string): void {
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.once(signal, () => process.exit(130));
 await main().catch((error: unknown) => {
   process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
-  // At once: what still runs would keep this process from its end.
+  // Otherwise child processes that still run would keep this process alive.
   process.exit(1);
 });

@@ -16,7 +16,7 @@ if (!process.argv.includes('--if-stale')) {
 } else if (readStamp() === stampOfInputs()) {
   say('dashboard: up to date');
 } else {
-  // Vite leaves some of its promises to themselves when a build fails; the one that is awaited here fails with them.
+  // When a build fails, Vite leaves some rejected promises unhandled; the promise that is awaited here is rejected too.
   process.on('unhandledRejection', () => {});
   await build().catch((error: unknown) => process.stderr.write(`${explain(error)}\n`));
 }
@@ -34,7 +34,7 @@ function explain(error: unknown): string {
 
 async function build(): Promise<void> {
   const stamp = stampOfInputs();
-  // Built beside and then moved, so that a failed build leaves the last good one, and a server never reads half a page.
+  // Built in another folder and then moved, so that a failed build keeps the last good one, and a server never reads an incomplete page.
   const [next, last] = [`${dist}.next-${process.pid}`, `${dist}.last-${process.pid}`];
   try {
     await bundle(next);
@@ -42,7 +42,7 @@ async function build(): Promise<void> {
     writeFileSync(join(next, 'stamp'), stamp);
     if (existsSync(dist)) renameSync(dist, last);
     renameSync(next, dist);
-    say(`dashboard: built, ${(gzipBytes / 1000).toFixed(1)} kB as gzip in all`);
+    say(`dashboard: built, ${(gzipBytes / 1000).toFixed(1)} kB with gzip in total`);
   } finally {
     for (const folder of [next, last]) rmSync(folder, { recursive: true, force: true });
   }
@@ -63,7 +63,7 @@ async function bundle(outDir: string): Promise<void> {
       outDir,
       emptyOutDir: true,
       target: ['chrome111', 'edge111', 'firefox114', 'safari16.4'],
-      // Nothing inline: the Content-Security-Policy allows files of this server only.
+      // Nothing inline: the Content-Security-Policy allows only files from this server.
       assetsInlineLimit: 0,
       modulePreload: { polyfill: false },
       reportCompressedSize: false,
@@ -71,7 +71,7 @@ async function bundle(outDir: string): Promise<void> {
     plugins: [
       {
         name: 'block-rendering',
-        // The first paint waits for the script, which knows the theme that was chosen; so no flash of the other one.
+        // The first paint waits for the script, which applies the chosen theme, so that the other theme never flashes.
         transformIndexHtml: {
           order: 'post',
           handler: (html) =>
@@ -82,7 +82,7 @@ async function bundle(outDir: string): Promise<void> {
   });
 }
 
-/** Every text file also as .gz and .br, so that the server never packs. Returns the sum of the .gz. */
+/** Writes every text file also as .gz and .br, so that the server never compresses. Returns the total size of the .gz files. */
 function packAll(folder: string): number {
   const names = readdirSync(folder, { recursive: true, encoding: 'utf8' });
   let gzipBytes = 0;

@@ -3,7 +3,7 @@ import { TraceTally } from '@tracetally/client';
 
 const tally = new TraceTally();
 
-/** In place of your own model. */
+/** Stands in for your own model. */
 async function classify(text: string): Promise<{ label: string; tokens: number }> {
   await new Promise((resolve) => {
     setTimeout(resolve, 20);

@@ -12,7 +12,7 @@ const connections = 8;
 
 export const batch: Bench = {
   name: 'batch',
-  asks: 'POST /traces/batch with 100 traces of 1 KB, beside single POSTs and the store alone',
+  asks: 'POST /traces/batch with 100 traces of 1 KB, compared with single POSTs and with the store alone',
   async run(lab) {
     const { rounds, seconds, warmUpSeconds } = lab.plan;
     const database = await lab.emptyDatabase('batch');
@@ -41,14 +41,14 @@ export const batch: Bench = {
 
     const singleRates = loads.single.map((load) => load.perSecond);
     const batchRates = loads.many.map((load) => load.perSecond * tracesOfBatch);
-    // Ten times the single posts, or half of what the store can do at all, whichever is lower.
+    // Ten times the rate of single POSTs, or half the rate of the store alone, whichever is lower.
     const ratios = batchRates.map(
       (rate, i) => rate / Math.min(10 * (singleRates[i] ?? NaN), 0.5 * (loads.D[i] ?? NaN)),
     );
     return [
       {
         bench: 'batch',
-        what: 'traces a second',
+        what: 'traces per second',
         value: median(ratios),
         unit: '× the lower of 10 × single and 0.5 × D',
         goal: { atLeast: 1 },

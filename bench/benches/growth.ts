@@ -9,7 +9,7 @@ import { postRequests, writingConnections as connections } from '../lab/writers.
 
 export const growth: Bench = {
   name: 'growth',
-  asks: 'the rate of POST /traces into 10 M traces, beside that into 10 k',
+  asks: 'POST /traces into a database with 10 M traces, compared with one with 10 k',
   async run(lab) {
     const { rounds, seconds, warmUpSeconds, small, large } = lab.plan;
     const contestants: Record<string, () => Promise<Load>> = {};
@@ -30,7 +30,7 @@ export const growth: Bench = {
     return [
       {
         bench: 'growth',
-        what: 'requests a second into 10 M',
+        what: 'requests per second into 10 M',
         value: medianRatio(largeRates, smallRates),
         unit: '× into 10 k',
         goal: { atLeast: 0.8 },

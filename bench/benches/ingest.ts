@@ -10,7 +10,7 @@ import { postRequests, writingConnections as connections } from '../lab/writers.
 
 export const ingest: Bench = {
   name: 'ingest',
-  asks: 'POST /traces, 1 KB bodies, 64 connections: synced, counted, with a key; beside an echo that does nothing',
+  asks: 'POST /traces with bodies of 1 KB on 64 connections, compared with a bare echo server and with the store alone',
   async run(lab) {
     const { rounds, seconds, warmUpSeconds } = lab.plan;
     const database = await lab.emptyDatabase('ingest');
@@ -37,7 +37,7 @@ export const ingest: Bench = {
     return [
       {
         bench: 'ingest',
-        what: 'requests a second',
+        what: 'requests per second',
         value: medianRatio(rates, echoRates),
         unit: '× E',
         goal: { atLeast: 0.65 },
@@ -53,7 +53,7 @@ export const ingest: Bench = {
       },
       {
         bench: 'ingest',
-        what: 'rows a second beside the store alone',
+        what: 'rows per second compared with the store alone',
         value: medianRatio(rates, storeRates),
         unit: '× D',
         goal: null,

@@ -32,7 +32,7 @@ export const large: Bench = {
     return [
       {
         bench: 'large',
-        what: 'requests a second',
+        what: 'requests per second',
         value: medianRatio(rates, echoRates),
         unit: '× E',
         goal: { atLeast: 0.6 },
@@ -44,7 +44,7 @@ export const large: Bench = {
         value: bytesOnDisk / requests.bytesMean,
         unit: '× the JSON sent',
         goal: { atMost: 0.5 },
-        detail: `${Math.round(bytesOnDisk)} of ${Math.round(requests.bytesMean)} bytes a trace`,
+        detail: `${Math.round(bytesOnDisk)} of ${Math.round(requests.bytesMean)} bytes per trace`,
       },
     ];
   },

@@ -18,7 +18,7 @@ const readPaths = [
 
 export const mixed: Bench = {
   name: 'mixed',
-  asks: 'reads while writes take all they can get, beside reads alone',
+  asks: 'reads while clients write as fast as they can, compared with reads alone',
   async run(lab) {
     const { rounds, seconds, middle } = lab.plan;
     const dataset = await lab.dataset(middle);
@@ -45,7 +45,7 @@ export const mixed: Bench = {
     return [
       {
         bench: 'mixed',
-        what: 'p99 of reads beside writes',
+        what: 'p99 of reads during writes',
         value: median(busyP99s) / median(idleP99s),
         unit: '× idle',
         goal: { atMost: 3 },

@@ -3,7 +3,7 @@ import { comparePages } from '../lab/compare-pages.ts';
 
 export const pages: Bench = {
   name: 'pages',
-  asks: 'the first, the middle and the last page of 10 M traces',
+  asks: 'the first, middle and last page of 10 M traces',
   async run(lab) {
     return comparePages(lab, 'pages', await lab.dataset(lab.plan.large));
   },

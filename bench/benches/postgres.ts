@@ -17,7 +17,7 @@ const bench = 'postgres';
 
 export const postgres: Bench = {
   name: bench,
-  asks: 'one server on PostgreSQL: POST /traces of one team and of 1,000 beside an echo; reads at 1 M traces',
+  asks: 'one server on PostgreSQL: POST /traces by one team and by 1,000 teams, compared with a bare echo server; reads at 1 M traces',
   async run(lab) {
     const server = await startPostgres();
     try {
@@ -28,7 +28,7 @@ export const postgres: Bench = {
   },
 };
 
-/** The same service and database for one team and for many, so that nothing but the keys of the requests differs. */
+/** The same service and database for one team and for many, so that only the keys of the requests differ. */
 async function writes(lab: Lab, server: BenchPostgres): Promise<Finding[]> {
   const { rounds, seconds, warmUpSeconds, teams } = lab.plan;
   const database = await server.emptyDatabase('writes');
@@ -61,7 +61,7 @@ async function writes(lab: Lab, server: BenchPostgres): Promise<Finding[]> {
     ...besideEcho('1,000 teams', many, E),
     {
       bench,
-      what: 'requests a second of one team',
+      what: 'requests per second of one team',
       value: medianRatio(oneRates, manyRates),
       unit: '× 1,000 teams',
       goal: { atLeast: 0.8 },
@@ -76,7 +76,7 @@ function besideEcho(who: string, ours: readonly Load[], echo: readonly Load[]): 
   return [
     {
       bench,
-      what: `${who}: requests a second`,
+      what: `${who}: requests per second`,
       value: medianRatio(rates, echoRates),
       unit: '× E',
       goal: null,

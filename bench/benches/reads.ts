@@ -4,7 +4,7 @@ import { startControl } from '../lab/processes.ts';
 
 export const reads: Bench = {
   name: 'reads',
-  asks: 'every GET endpoint at three sizes; analytics beside a bare server that runs "select 1"',
+  asks: 'every GET endpoint at three database sizes; analytics compared with a bare server that runs "select 1"',
   async run(lab) {
     const { small, middle, large } = lab.plan;
     const smallest = await lab.dataset(small);

@@ -8,7 +8,7 @@ import { postRequests, writingConnections as connections } from '../lab/writers.
 
 export const start: Bench = {
   name: 'start',
-  asks: 'from the command to ready at 10 M traces; resident memory idle and under load',
+  asks: 'time from the command until ready at 10 M traces; resident memory when idle and after writes',
   async run(lab) {
     const { rounds, seconds, large } = lab.plan;
     const dataset = await lab.dataset(large);
@@ -20,7 +20,7 @@ export const start: Bench = {
       const startMs = performance.now();
       const service = await startService(dataset.url);
       const ready = await fetch(`${service.url}/readyz`);
-      if (!ready.ok) throw new Error(`/readyz answered ${ready.status}`);
+      if (!ready.ok) throw new Error(`/readyz returned ${ready.status}`);
       readyMs.push(performance.now() - startMs);
       await sleep(1_000);
       idleMb.push(residentMb(service.pid));
@@ -31,7 +31,7 @@ export const start: Bench = {
     return [
       {
         bench: 'start',
-        what: 'ready at 10 M traces',
+        what: 'time until ready at 10 M traces',
         value: median(readyMs) / 1000,
         unit: 's',
         goal: { atMost: 1 },
@@ -47,7 +47,7 @@ export const start: Bench = {
       },
       {
         bench: 'start',
-        what: 'memory after a load of writes',
+        what: 'memory after writes under load',
         value: median(loadedMb),
         unit: 'MB',
         goal: null,

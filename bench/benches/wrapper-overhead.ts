@@ -21,7 +21,7 @@ const asks: Readonly<Record<'plain' | 'streamed', Ask>> = {
 
 export const wrapperOverhead: Bench = {
   name: 'wrapper-overhead',
-  asks: 'what recording adds to a call of the OpenAI client, beside the bare client; the provider answers at once, in this process',
+  asks: 'time that recording adds to a call of the OpenAI client; a fake provider in the same process replies immediately',
   async run(lab) {
     const fake = await startFakeOpenAI();
     const bare = new OpenAI({ apiKey: 'none', baseURL: `${fake.url}/v1`, maxRetries: 0 });
@@ -41,11 +41,11 @@ export const wrapperOverhead: Bench = {
         const oursUs = median(rounds.map((round) => round.ours));
         findings.push({
           bench: 'wrapper-overhead',
-          what: `what recording adds to a ${kind} call`,
+          what: `time that recording adds to a ${kind} call`,
           value: median(rounds.map((round) => round.ours - round.bare)),
           unit: 'µs',
           goal: null,
-          detail: `${Math.round(oursUs)} µs a call; bare ${Math.round(bareUs)} µs`,
+          detail: `${Math.round(oursUs)} µs per call; without recording ${Math.round(bareUs)} µs`,
         });
       }
       await pricesSettled();
@@ -57,7 +57,7 @@ export const wrapperOverhead: Bench = {
   },
 };
 
-/** Median times of a call in µs. The two take turns call by call: what is measured is far below what the machine does from second to second. */
+/** Median times of a call in µs. The two clients alternate call by call, because the difference is far smaller than the noise of the machine. */
 async function inTurnsFor(
   seconds: number,
   ask: Ask,

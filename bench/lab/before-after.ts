@@ -7,11 +7,11 @@ import { inTurns } from './rounds.ts';
 import { median, medianRatio, perSecond } from './statistics.ts';
 import { postRequests, writingConnections as connections } from './writers.ts';
 
-/** Rounds are short and many, so that a noisy machine is as noisy for both. */
+/** Many short rounds, so that noise of the machine affects both sides equally. */
 const pairs = 30;
 const roundSeconds = 2;
 
-/** The service of this checkout beside that of another one, in turns in the same run, each on a database of its own. */
+/** Compares the service of this checkout with that of another one: both alternate in the same run, each with its own database. */
 export async function compareIngest(lab: Lab, checkout: string): Promise<Finding[]> {
   const before = await openSide(lab, 'before', checkout);
   const now = await openSide(lab, 'now', null);
@@ -27,7 +27,7 @@ export async function compareIngest(lab: Lab, checkout: string): Promise<Finding
   return [
     {
       bench: 'ingest',
-      what: 'requests a second beside the other checkout',
+      what: 'requests per second compared with the other checkout',
       value: medianRatio(rates('now'), rates('before')),
       unit: '× before',
       goal: { atLeast: 0.97 },
@@ -35,7 +35,7 @@ export async function compareIngest(lab: Lab, checkout: string): Promise<Finding
     },
     {
       bench: 'ingest',
-      what: 'CPU time of a request beside the other checkout',
+      what: 'CPU time per request compared with the other checkout',
       value: medianRatio(cpu('now'), cpu('before')),
       unit: '× before',
       goal: null,

@@ -1,14 +1,14 @@
 import type { Lab } from './lab.ts';
 
-/** One measured property. `value` is compared with `goal`; a row without a goal is there to be known. */
+/** One measured property. `value` is compared with `goal`; a row without a goal is for information only. */
 export interface Finding {
   bench: string;
   what: string;
   value: number;
-  /** How the value reads, such as `× E` or `MB`. */
+  /** Printed after the value, such as `× E` or `MB`. */
   unit: string;
   goal: Goal | null;
-  /** The figures behind it, for people. */
+  /** The absolute figures that the value was computed from. */
   detail: string;
 }
 

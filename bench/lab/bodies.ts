@@ -8,7 +8,7 @@ export interface PayloadSizes {
   outputChars: number;
 }
 
-/** With these a body has about 1 KB. */
+/** Makes bodies of about 1 KB. */
 export const smallPayloads: PayloadSizes = { inputChars: 450, outputChars: 280 };
 /** A long prompt and a long answer: about 40 KB. */
 export const largePayloads: PayloadSizes = { inputChars: 20_000, outputChars: 20_000 };
@@ -29,7 +29,7 @@ export function traceBodies(count: number, { inputChars, outputChars }: PayloadS
   );
 }
 
-/** English and code as people write them: this project's own. Made-up text would compress too well. */
+/** English text and code from this project. Generated text would compress too well. */
 function ordinaryText(): string {
   const root = fileURLToPath(new URL('../../', import.meta.url));
   const files = ['docs', 'server/src', 'server/test'].flatMap((folder) =>

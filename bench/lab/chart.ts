@@ -6,10 +6,10 @@ const left = 330;
 const right = 150;
 const scaleWidth = 420;
 const top = 58;
-/** Bars end here: what is ten times better than its goal need not be drawn ten times as long. */
+/** Longer bars are cut here: a figure ten times better than its goal does not need a bar ten times as long. */
 const headroomMax = 3;
 
-/** Each bar shows how far a figure lies beyond its goal; the line is the goal, and what does not reach it is missed. */
+/** Each bar shows a figure relative to its goal. The dashed line is the goal; a bar that does not reach it has missed the goal. */
 export function drawChart(findings: readonly Finding[]): string {
   const bars = findings.flatMap((finding) => {
     const { goal } = finding;
@@ -31,9 +31,9 @@ export function drawChart(findings: readonly Finding[]): string {
   const goalX = x(1).toFixed(1);
   return [
     `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" font-family="system-ui, sans-serif" font-size="13">`,
-    '<title>Every measured figure beside its goal</title>',
+    '<title>Every measured figure and its goal</title>',
     `<rect width="${width}" height="${height}" fill="#ffffff"/>`,
-    text(left, 22, 'Measured beside the goal', 'start', 'font-size="16" font-weight="600"'),
+    text(left, 22, 'Measured figures and their goals', 'start', 'font-size="16" font-weight="600"'),
     text(x(1), 44, 'goal', 'middle'),
     ...lines,
     `<line x1="${goalX}" x2="${goalX}" y1="50" y2="${height - 12}" stroke="#1a202c" stroke-width="1.5" stroke-dasharray="4 3"/>`,
@@ -41,7 +41,7 @@ export function drawChart(findings: readonly Finding[]): string {
   ].join('\n');
 }
 
-/** 1 at the goal, more beyond it, for goals in either direction. */
+/** 1 at the goal and more if the figure is better, for upper and lower goals. */
 function headroomOf(value: number, goal: Goal): number {
   return 'atLeast' in goal ? value / goal.atLeast : goal.atMost / value;
 }

@@ -2,10 +2,10 @@ import { execFile } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
 import { promisify } from 'node:util';
 
-/** Every process that the bench has started and that still runs. */
+/** The processes that the bench has started and that still run. */
 const running = new Set<ChildProcess>();
 
-/** None of them outlives the bench, however it ends: what they hold open would also keep it from ending. */
+/** Stops all of them when the bench ends, for any reason. Their open pipes would also keep the bench alive. */
 export function watchChild<C extends ChildProcess>(child: C): C {
   running.add(child);
   child.once('exit', () => running.delete(child));
@@ -18,7 +18,7 @@ export function endChildren(): void {
 
 const execute = promisify(execFile);
 
-/** Runs a program to its end and answers what it printed. */
+/** Runs a program to its end and returns what it printed. */
 export async function runProgram(program: string, args: readonly string[]): Promise<string> {
   const result = execute(program, args);
   watchChild(result.child);

@@ -8,7 +8,7 @@ import { median, milliseconds } from './statistics.ts';
 
 const rowsOfPage = 20;
 
-/** The middle and the last page of a database beside its first. */
+/** Compares the middle and the last page of a database with the first. */
 export async function comparePages(lab: Lab, bench: string, dataset: Dataset): Promise<Finding[]> {
   const service = await startService(dataset.url);
   const last = Math.ceil(dataset.traces / rowsOfPage);

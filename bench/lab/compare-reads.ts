@@ -10,18 +10,18 @@ import { median, medianRatio, milliseconds, perSecond } from './statistics.ts';
 
 const seconds = 1;
 
-/** The same reads on databases of several sizes, and analytics beside a bare server that only asks the same kind of database for 1. */
+/** The same reads on databases of several sizes, and analytics compared with a bare server that only runs `select 1` on the same kind of database. */
 export interface ReadComparison {
   bench: string;
-  /** From the smallest to the largest, each with its size as it reads. */
+  /** From the smallest to the largest, each with its size as text. */
   datasets: readonly { dataset: Dataset; size: string }[];
   control: Running;
   controlName: string;
-  /** Of the rate of analytics beside the control. */
+  /** For the rate of analytics relative to the control. */
   controlGoal: Goal | null;
 }
 
-/** Every GET endpoint in turns, with one service for each database. */
+/** Measures every GET endpoint alternately, with one service for each database. */
 export async function compareReads(lab: Lab, comparison: ReadComparison): Promise<Finding[]> {
   const places = [];
   for (const { dataset } of comparison.datasets) {
@@ -77,7 +77,7 @@ function describe(
     const controlRates = control.map((load) => load.perSecond);
     findings.push({
       bench,
-      what: `${endpoint}: requests a second at ${largest}`,
+      what: `${endpoint}: requests per second at ${largest}`,
       value: medianRatio(rates, controlRates),
       unit: `× ${controlName}`,
       goal: controlGoal,

@@ -1,4 +1,4 @@
-/** The control E: a bare server that parses a JSON body and sends it back. Nothing is stored, nobody is asked for a key. */
+/** The control E: a bare server that parses a JSON body and sends it back. It stores nothing and checks no key. */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeKey, tracetally } from './processes.ts';
 
-/** How long and how large. The quick plan only shows that every bench still runs. */
+/** Duration and sizes. The quick plan only checks that every bench still runs. */
 export interface Plan {
   rounds: number;
   seconds: number;
@@ -33,16 +33,16 @@ export const quickPlan: Plan = {
   teams: 100,
 };
 
-/** A database, empty or with made-up traces over a year, and a key to it. */
+/** A database, empty or with sample traces over a year, and an API key for it. */
 export interface Dataset {
   name: string;
-  /** As `--database` takes it. */
+  /** The value for `--database`. */
   url: string;
   key: string;
   traces: number;
 }
 
-/** One that is a file. */
+/** A database in an SQLite file. */
 export interface FileDataset extends Dataset {
   path: string;
 }
@@ -54,9 +54,9 @@ export interface Lab {
   against: string | null;
   /** A path for a file of one bench. */
   file(name: string): string;
-  /** A new, empty database with a key, made by another checkout if that is given. */
+  /** A new, empty database with a key, created by another checkout if one is given. */
   emptyDatabase(name: string, checkout?: string | null): Promise<FileDataset>;
-  /** A filled one. */
+  /** A filled database. */
   dataset(traces: number): Promise<FileDataset>;
   say(line: string): void;
   clear(): void;
@@ -64,7 +64,7 @@ export interface Lab {
 
 const team = 'bench';
 
-/** With a folder given, its databases stay and are used again the next time. */
+/** If a folder is given, the databases in it are kept and used again in the next run. */
 export function openLab(plan: Plan, keepIn: string | null, against: string | null = null): Lab {
   const folder = mkdtempSync(join(tmpdir(), 'tracetally-bench-'));
   const dataFolder = keepIn ?? folder;
@@ -102,7 +102,7 @@ export function openLab(plan: Plan, keepIn: string | null, against: string | nul
   };
 }
 
-/** The database of this URL, with a key to the team that `fillDatabase` fills. */
+/** The database at this URL, with a key of the team that `fillDatabase` fills. */
 export async function withKey(
   name: string,
   url: string,

@@ -1,4 +1,4 @@
--- wrk runs this. Argument: a file with one request a line (method, path, API key, body; tabs between).
+-- wrk runs this script. Argument: a file with one request per line (method, path, API key and body, separated by tabs).
 local requests = {}
 local at = 0
 

@@ -3,18 +3,18 @@ import { fileURLToPath } from 'node:url';
 import { needProgram } from '../../server/test/support/debian.ts';
 import { runProgram } from './children.ts';
 
-/** The load comes from wrk: one thread of it asks more than any server here answers, and takes little of the second core. */
+/** The load generator is wrk: one of its threads can saturate every server here and uses little of the second core. */
 export const generator = 'wrk';
 
 export interface Request {
   method: 'GET' | 'POST';
   path: string;
-  /** Who asks. */
+  /** The API key. */
   key: string;
   body?: string;
 }
 
-/** Requests that are sent again and again, in turn. wrk reads them from a file. */
+/** Requests that are sent repeatedly, one after the other. wrk reads them from a file. */
 export interface RequestFile {
   path: string;
 }
@@ -45,7 +45,7 @@ export function writeRequests(path: string, requests: readonly Request[]): Reque
   return { path };
 }
 
-/** Fires for a while and counts. A request that fails spoils the measurement, so it ends the bench. */
+/** Sends requests for some seconds and counts the replies. A failed request makes the measurement useless, so it ends the bench. */
 export async function fire(
   url: string,
   requests: RequestFile,
@@ -64,7 +64,7 @@ export async function fire(
     requests.path,
   ]);
   const line = printed.split('\n').find((text) => text.startsWith('{'));
-  if (line === undefined) throw new Error(`${generator} gave no result: ${printed}`);
+  if (line === undefined) throw new Error(`${generator} printed no result: ${printed}`);
   const result = JSON.parse(line) as {
     requests: number;
     seconds: number;

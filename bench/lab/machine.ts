@@ -1,14 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import { cpus, totalmem } from 'node:os';
 
-/** What a figure depends on besides the code. */
+/** What the figures depend on besides the code. */
 export interface Machine {
   cpu: string;
   cores: number;
   memoryGb: number;
   arch: string;
   node: string;
-  /** Median time of a sync after 64 KB, in ms: what every commit waits for. */
+  /** Median time to sync 64 KB to disk, in ms. Every commit waits for a sync. */
   syncMs: number;
 }
 
@@ -23,7 +23,7 @@ export function describeMachine(syncMs: number): Machine {
   };
 }
 
-/** The commit that was measured; `+` where files were changed since. */
+/** The commit that was measured, with a `+` if files have changed since. */
 export function currentCommit(): string {
   const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
   return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain') === '' ? '' : '+');

@@ -9,14 +9,14 @@ import { spawnCli } from '../../server/test/support/cli.ts';
 import type { HowToRun } from '../../server/test/support/cli.ts';
 import { watchChild } from './children.ts';
 
-/** A server in a process of its own. */
+/** A server in a separate process. */
 export interface Running {
   url: string;
   pid: number;
   stop(): Promise<void>;
 }
 
-/** One of the bare servers beside this file. */
+/** One of the bare servers in this folder. */
 export function startControl(file: string, args: readonly string[] = []): Promise<Running> {
   const path = fileURLToPath(new URL(file, import.meta.url));
   const stdio: ['ignore', 'pipe', 'inherit'] = ['ignore', 'pipe', 'inherit'];
@@ -24,8 +24,8 @@ export function startControl(file: string, args: readonly string[] = []): Promis
 }
 
 /**
- * The real service on this database, such as `sqlite:…` or `postgres://…`, started as anyone starts it; of another checkout if
- * that is given.
+ * The real service on this database, such as `sqlite:…` or `postgres://…`, started in the usual way; from another checkout if
+ * one is given.
  */
 export function startService(database: string, checkout: string | null = null): Promise<Running> {
   const args = ['serve', '--port', '0', '--log-level', 'warn'];
@@ -64,7 +64,7 @@ function launcherOf(checkout: string | null): HowToRun {
   return checkout === null ? {} : { launcher: join(checkout, 'server/bin/tracetally.js') };
 }
 
-/** A key of the team, made with the command line. */
+/** A key of the team, created with the command line. */
 export async function makeKey(
   database: string,
   team: string,
@@ -74,7 +74,7 @@ export async function makeKey(
   return String(key);
 }
 
-/** Runs a command that answers in JSON. */
+/** Runs a command and returns the JSON that it prints. */
 export async function tracetally(
   database: string,
   args: readonly string[],
@@ -89,12 +89,12 @@ export async function tracetally(
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
-/** The database by the environment: its URL may hold a password, and a command line shows in the list of processes. */
+/** The database is set in the environment: its URL may contain a password, and command lines are visible in the list of processes. */
 function environmentFor(database: string): Record<string, string> {
   return { TRACETALLY_DATABASE: database };
 }
 
-/** CPU time that the process has used so far, of all its threads. */
+/** The CPU time that all threads of the process have used so far. */
 export function cpuSeconds(pid: number): number {
   const [, ...fields] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   const ticksPerSecond = 100;

@@ -31,12 +31,12 @@ export async function readRequests(
   );
 }
 
-/** Numbers from 1 to `max`, evenly apart. */
+/** Evenly spaced numbers from 1 to `max`. */
 function spread(count: number, max: number): number[] {
   return Array.from({ length: count }, (_, i) => 1 + Math.floor((i * (max - 1)) / (count - 1)));
 }
 
-/** From all over the data. */
+/** Ids from all parts of the data. */
 async function someIds({ key, traces }: Dataset, url: string): Promise<string[]> {
   const ids: string[] = [];
   for (const page of spread(40, Math.ceil(traces / 20))) {

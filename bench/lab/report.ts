@@ -25,14 +25,14 @@ export function saveReport(report: Report): string {
   return path;
 }
 
-/** Puts the table and the chart into the documentation. Only for a whole run: half a table would mislead. */
+/** Updates the table and the chart in the documentation. Only for a run of all benches: a partial table would mislead. */
 export function updateDocs(report: Report): void {
   const page = join(root, 'docs/performance.md');
   const text = readFileSync(page, 'utf8');
   const { machine } = report;
   const where =
     `Commit ${report.commit}, ${report.date}: ${machine.cores} cores of ${machine.cpu} (${machine.arch}), ` +
-    `${machine.memoryGb} GB, Node.js ${machine.node}, a sync of the disk in ${machine.syncMs} ms, load from ${report.generator}.`;
+    `${machine.memoryGb} GB, Node.js ${machine.node}, disk sync ${machine.syncMs} ms, load generator ${report.generator}.`;
   const made = `${where}\n\n${markdownTable(report.findings)}`;
   const filled = text.replace(
     /(<!-- made by the bench -->\n)[^]*(<!-- end -->)/,

@@ -1,7 +1,7 @@
 type Contestants = Readonly<Record<string, () => Promise<unknown>>>;
 type Results<C extends Contestants> = { [Name in keyof C]: Awaited<ReturnType<C[Name]>>[] };
 
-/** Measures each contestant once a round, in turn, so that a slow moment of the machine hits all of them. */
+/** Measures each contestant once per round, one after the other, so that a slow moment of the machine affects all of them. */
 export async function inTurns<C extends Contestants>(
   rounds: number,
   contestants: C,

@@ -1,6 +1,6 @@
 /**
- * The control P: a bare server whose only route runs `select 1` on PostgreSQL and answers in JSON, over as many connections as the
- * service reads with. Argument: the URL of a database.
+ * The control P: a bare server whose only route runs `select 1` on PostgreSQL and answers in JSON, with as many connections as the
+ * service uses for reads. Argument: the URL of a database.
  */
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';

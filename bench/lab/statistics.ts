@@ -2,11 +2,11 @@
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b);
   const middle = sorted[sorted.length >> 1];
-  if (middle === undefined) throw new Error('there is nothing to take the median of');
+  if (middle === undefined) throw new Error('there are no values to take the median of');
   return middle;
 }
 
-/** The median of the ratios round by round: what disturbs the machine for a while disturbs both sides of a round. */
+/** The median of the ratios of each round: noise of the machine affects both sides of a round. */
 export function medianRatio(values: readonly number[], controls: readonly number[]): number {
   return median(values.map((value, i) => value / (controls[i] ?? NaN)));
 }

@@ -1,6 +1,6 @@
 /**
- * The control D: the same rows through the real store in this process, rollups included, 1,000 a transaction, each commit
- * synced, without HTTP. Arguments: a database, and for how many seconds. Prints rows a second.
+ * The control D: the same rows through the real store in this process, including rollups, 1,000 per transaction, with each
+ * commit synced, without HTTP. Arguments: a database, and the number of seconds. Prints rows per second.
  */
 import { draftTrace } from '../../server/src/core/trace.ts';
 import { openStore } from '../../server/src/store/open-store.ts';
@@ -19,7 +19,7 @@ const drafts = traceBodies(rowsOfTransaction, smallPayloads).map((body) =>
 
 async function write(): Promise<void> {
   const [outcome] = await store.append([{ teamId: team.id, drafts }]);
-  if (outcome?.kind !== 'stored') throw new Error('the store refused the rows');
+  if (outcome?.kind !== 'stored') throw new Error('the store rejected the rows');
 }
 
 for (let i = 0; i < 3; i++) await write();

@@ -1,7 +1,7 @@
 import { closeSync, fsyncSync, openSync, rmSync, writeSync } from 'node:fs';
 import { median } from './statistics.ts';
 
-/** How long the disk of this path takes to sync 64 KB, the median of a hundred. */
+/** The median of a hundred times that the disk of this path takes to sync 64 KB. */
 export function syncTimeMs(path: string): number {
   const file = openSync(path, 'w');
   const block = Buffer.alloc(64 * 1024);

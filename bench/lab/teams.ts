@@ -4,8 +4,8 @@ import { openStore } from '../../server/src/store/open-store.ts';
 const atOnce = 8;
 
 /**
- * A key for each of so many new teams in a PostgreSQL database. They come from the store itself: as many runs of the command line would
- * last longer than the bench.
+ * Creates teams in a PostgreSQL database, with a key for each. It uses the store directly: running the command line for each of them
+ * would take longer than the bench.
  */
 export async function makeTeams(url: string, count: number): Promise<string[]> {
   const options = { clock: { kind: 'system' }, role: 'tool' } as const;

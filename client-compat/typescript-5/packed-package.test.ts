@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import {
   existsSync,
   mkdirSync,
@@ -12,11 +12,13 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createRequire } from 'node:module';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
+import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { TraceTally } from '../../client/src/index.ts';
 import { nodeOfHost } from '../../client/test/support/node-of-host.ts';
 import { startServer } from '../../client/test/support/server.ts';
+import type { LiveServer } from '../../client/test/support/server.ts';
 
 const client = fileURLToPath(new URL('../../client/', import.meta.url));
 /** TypeScript 5 from this folder, and the newer version that builds the client. */
@@ -26,25 +28,36 @@ const compilers = [import.meta.filename, join(client, 'package.json')].map((from
 
 let folder: string;
 let tarball: string;
+let server: LiveServer;
 
-function run(command: string, args: readonly string[], cwd = folder) {
-  return spawnSync(command, args, { cwd, encoding: 'utf8', timeout: 120_000 });
+async function run(command: string, args: readonly string[], cwd = folder) {
+  const child = spawn(command, args, { cwd, timeout: 120_000 });
+  const ended = new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+  return { status: await ended, stdout, stderr };
 }
 
-/** An app that has the packed client in its `node_modules`, and nothing else. */
-before(() => {
+/** A folder that has the packed client in its `node_modules`, and nothing else. The apps are in folders below it. */
+before(async () => {
   assert.ok(existsSync(join(client, 'dist/cjs/index.js')), 'build first: npm run build -w client');
   folder = mkdtempSync(join(tmpdir(), 'tracetally-app-'));
   const quietly = ['--ignore-scripts', '--offline', '--no-update-notifier'];
-  const packed = run('npm', ['pack', ...quietly, '--pack-destination', folder], client);
+  const packed = await run('npm', ['pack', ...quietly, '--pack-destination', folder], client);
   assert.equal(packed.status, 0, packed.stderr);
   tarball = join(folder, readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '');
   const target = join(folder, 'node_modules/@tracetally/client');
   mkdirSync(target, { recursive: true });
-  const unpacked = run('tar', ['-xzf', tarball, '-C', target, '--strip-components=1']);
+  const unpacked = await run('tar', ['-xzf', tarball, '-C', target, '--strip-components=1']);
   assert.equal(unpacked.status, 0, unpacked.stderr);
+  server = await startServer();
 });
-after(() => rmSync(folder, { recursive: true }));
+after(async () => {
+  await server.stop();
+  rmSync(folder, { recursive: true });
+});
 
 const program = `
 import { TraceTally, TraceTallyError } from '@tracetally/client';
@@ -100,49 +113,61 @@ const projects: Record<string, Project> = {
   bundler: { type: 'module', module: 'esnext', moduleResolution: 'bundler' },
 };
 
-for (const [name, { type, module, moduleResolution }] of Object.entries(projects)) {
-  test(`a strict TypeScript project compiles with moduleResolution ${name}, and runs with the Node.js of the host`, async () => {
-    writeFileSync(join(folder, 'app.ts'), program);
-    writeFileSync(join(folder, 'package.json'), JSON.stringify({ type }));
-    const compilerOptions = { ...strict, module, moduleResolution };
-    const config = { compilerOptions, files: ['app.ts'] };
-    writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(config));
-    // Newer versions of TypeScript have no node10.
-    for (const tsc of moduleResolution === 'node10' ? compilers.slice(0, 1) : compilers) {
-      const compiled = run(process.execPath, [tsc, '-p', folder]);
-      assert.equal(compiled.status, 0, compiled.stdout);
-    }
+// Two at a time: most of the time goes into compilers, and there are two cores.
+describe(
+  'a strict TypeScript project compiles and runs with the Node.js of the host',
+  { concurrency: 2 },
+  () => {
+    for (const [name, { type, module, moduleResolution }] of Object.entries(projects)) {
+      test(`with moduleResolution ${name}`, async () => {
+        const app = join(folder, name.replaceAll(' ', '-'));
+        mkdirSync(app);
+        writeFileSync(join(app, 'app.ts'), program);
+        writeFileSync(join(app, 'package.json'), JSON.stringify({ type }));
+        const compilerOptions = { ...strict, module, moduleResolution };
+        const config = { compilerOptions, files: ['app.ts'] };
+        writeFileSync(join(app, 'tsconfig.json'), JSON.stringify(config));
+        // Newer versions of TypeScript have no node10.
+        for (const tsc of moduleResolution === 'node10' ? compilers.slice(0, 1) : compilers) {
+          const compiled = await run(process.execPath, [tsc, '-p', app]);
+          assert.equal(compiled.status, 0, compiled.stdout);
+        }
 
-    const server = await startServer();
-    try {
-      const key = await server.freshKey();
-      const { status, stdout, stderr } = run(nodeOfHost(), ['app.js', server.url, key]);
-      assert.equal(status, 0, stderr);
-      const expected = { input: 'hello', sent: 1, calls: 2, code: 'trace_not_found' };
-      assert.deepEqual(JSON.parse(stdout), expected);
-      // This app does not have the optional price package.
-      assert.match(
-        stderr,
-        /^TraceTally: prices_missing: .*npm install @pydantic\/genai-prices.*\n$/,
-      );
-      const reader = new TraceTally({ baseUrl: server.url, apiKey: key });
-      const { traces } = await reader.traces.list();
-      assert.deepEqual(
-        traces.map(({ prompt_tokens, cost_usd }) => [prompt_tokens, cost_usd]),
-        [
-          [1000, null],
-          [null, null],
-        ],
-      );
-    } finally {
-      await server.stop();
+        const key = await server.freshKey();
+        const { status, stdout, stderr } = await run(
+          nodeOfHost(),
+          ['app.js', server.url, key],
+          app,
+        );
+        assert.equal(status, 0, stderr);
+        const expected = { input: 'hello', sent: 1, calls: 2, code: 'trace_not_found' };
+        assert.deepEqual(JSON.parse(stdout), expected);
+        // This app does not have the optional price package.
+        assert.match(
+          stderr,
+          /^TraceTally: prices_missing: .*npm install @pydantic\/genai-prices.*\n$/,
+        );
+        const reader = new TraceTally({ baseUrl: server.url, apiKey: key });
+        const { traces } = await reader.traces.list();
+        assert.deepEqual(
+          traces.map(({ prompt_tokens, cost_usd }) => [prompt_tokens, cost_usd]),
+          [
+            [1000, null],
+            [null, null],
+          ],
+        );
+      });
     }
-  });
-}
+  },
+);
 
-test('require works without the support of Node.js for ES modules in require', () => {
+test('require works without the support of Node.js for ES modules in require', async () => {
   const code = `const { TraceTally } = require('@tracetally/client'); console.log(typeof TraceTally);`;
-  const { stdout, stderr } = run(nodeOfHost(), ['--no-experimental-require-module', '-e', code]);
+  const { stdout, stderr } = await run(nodeOfHost(), [
+    '--no-experimental-require-module',
+    '-e',
+    code,
+  ]);
   assert.deepEqual([stdout, stderr], ['function\n', '']);
 });
 

@@ -1,7 +1,7 @@
 /**
  * A pending fetch keeps a Node.js process alive until its timeout, even if only the recording of traces is left to do. Node.js publishes
- * the socket of each request of fetch on a diagnostics channel, so that the sockets of background batches can be excepted from that. The
- * listener for the end of the process then runs in time. Other runtimes do not publish it, and wait for the request timeout.
+ * the socket of each fetch request on a diagnostics channel, so the sockets of background batches can be unreferenced. The listener for
+ * the end of the process then runs in time. Other runtimes do not publish the socket and wait for the request timeout.
  */
 interface DiagnosticsChannels {
   subscribe(name: string, listener: (message: unknown) => void): void;

@@ -66,8 +66,8 @@ export function whileWaitedFor(settings: BackoffSettings): RetryRule {
 }
 
 /**
- * For batches in the background: until they are too old. A 500 is a bug in the server that waiting does not fix, so that it is
- * retried a few times only and does not block the batches behind it.
+ * For batches in the background: until they are too old. A 500 is a bug in the server that waiting does not fix, so it is
+ * retried only a few times and does not block the batches behind it.
  */
 export function untilTooOld(settings: BackoffSettings): RetryRule {
   return ({ error, retries, ageMs }) => {

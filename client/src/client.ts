@@ -23,7 +23,7 @@ import { wrapAnthropic } from './wrap-anthropic.ts';
 import { wrapOpenAI } from './wrap-openai.ts';
 
 export interface RecordOptions extends ReadOptions {
-  /** Calls of `record` with the same key and the same trace within 24 hours store one trace. Default: a new key per call. */
+  /** Calls to `record` with the same key and the same trace within 24 hours store one trace. Default: a new key per call. */
   idempotencyKey?: string | undefined;
 }
 
@@ -63,8 +63,8 @@ export class TraceTally {
   }
 
   /**
-   * Stores one trace now and returns it as stored. Temporary failures are retried, and however often the request arrives, the trace is
-   * stored once. Throws a TraceTallyError if the server rejects the trace, cannot be reached, or replies with anything but the trace.
+   * Stores one trace now and returns it as stored. Temporary failures are retried. The trace is stored once, no matter how often
+   * the request arrives. Throws a TraceTallyError if the server rejects the trace, cannot be reached, or replies with anything but the trace.
    * Returns null, and sends nothing, if the client is disabled or has no API key.
    */
   async record(trace: TraceInput, options: RecordOptions = {}): Promise<Trace | null> {
@@ -88,7 +88,7 @@ export class TraceTally {
     if (this.#isRecording && Math.random() < this.#sampleRate) this.#sender.enqueue(trace);
   }
 
-  /** Resolves when all traces that were enqueued before it are stored or given up. */
+  /** Resolves when every trace that was enqueued before is stored, or when the client has given up on it. */
   async flush(): Promise<void> {
     // A trace that waits for the price list is not in the queue yet.
     await pricesSettled();
@@ -96,8 +96,8 @@ export class TraceTally {
   }
 
   /**
-   * Sends what is queued, then accepts no more traces. A process that ends normally does not need it. Without it, `process.exit()` and
-   * signals lose what is still queued.
+   * Sends what is queued, then accepts no more traces. A process that ends normally does not need to call it. Without it,
+   * `process.exit()` and signals lose what is still queued.
    */
   async close(): Promise<void> {
     await pricesSettled();
@@ -124,7 +124,7 @@ export class TraceTally {
     return this.#isRecording ? vercelMiddleware(this.#recorder, labels) : passThroughMiddleware;
   }
 
-  /** Runs any other function as one recorded call: its duration, whether it threw, and what it passed to `set`. */
+  /** Runs any function and records it as one call: its duration, whether it threw, and what it passed to `set`. */
   measure<T>(call: MeasuredCall, run: (set: SetAnswer) => T): Measured<T> {
     return this.#isRecording ? measure(this.#recorder, call, run) : runUnmeasured(run);
   }

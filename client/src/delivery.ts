@@ -52,7 +52,7 @@ export async function deliver(items: readonly Item[], delivery: Delivery): Promi
 async function send(items: readonly Item[], delivery: Delivery): Promise<BatchReply> {
   const { transport, rule, sleep, signal, startTimer } = delivery;
   const body = await transport.prepare(joinItems(items));
-  // One key for all attempts of this piece: however often it arrives, it is stored once.
+  // One key for all attempts of this piece, so that it is stored once no matter how often it arrives.
   const idempotencyKey = newIdempotencyKey();
   const path = '/traces/batch?omit=input,output';
   const isReply = (reply: unknown): reply is BatchReply =>
@@ -80,7 +80,7 @@ function rejectionError(rejected: readonly Rejection[]): TraceTallyError {
   return new TraceTallyError({
     status: 201,
     code: 'traces_rejected',
-    detail: `The server rejected ${tracesInWords(rejected.length)} of a batch and stored the others.`,
+    detail: `The server rejected ${tracesInWords(rejected.length)} of a batch and stored the other traces.`,
     errors: rejected.flatMap(({ index, errors }) =>
       errors.map(({ field, message }) => ({ field: fieldInBatch(index, field), message })),
     ),
@@ -104,7 +104,7 @@ function notStored(count: number, thrown: unknown): Outcome {
   // The code that aborts the attempts reports all traces at once.
   if (error.code === 'aborted') return { stored: 0, rejected: 0, failed: count, error: null };
   const isRejection = error.code === 'invalid_input' || isTooLarge(error);
-  const consequence = `${tracesInWords(count)} ${isRejection ? 'rejected' : 'given up'}`;
+  const consequence = `${isRejection ? 'Rejected' : 'Gave up on'} ${tracesInWords(count)}`;
   return {
     stored: 0,
     rejected: isRejection ? count : 0,

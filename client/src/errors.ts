@@ -26,7 +26,7 @@ const errorsShownMax = 3;
 export class TraceTallyError extends Error {
   /** The HTTP status, or null if there was no complete reply. */
   readonly status: number | null;
-  /** Stable: use it to tell errors apart. */
+  /** Its meaning never changes: use it to distinguish errors. */
   readonly code: string;
   readonly detail: string;
   /** For invalid input: one entry per rejected field. In a batch, `traces.3.model` is the field `model` of the fourth trace. */
@@ -95,7 +95,7 @@ function messageOf(
   return `${code}${status === null ? '' : ` (${status})`}: ${detail}${fields}`;
 }
 
-/** From the server's problem document, or from the status alone if a proxy in between answered. */
+/** From the server's problem document, or only from the status if the reply came from a proxy. */
 export function errorOfReply(
   status: number,
   text: string,
@@ -106,7 +106,7 @@ export function errorOfReply(
   return new TraceTallyError({
     status,
     code: problem.code ?? `http_${status}`,
-    detail: problem.detail ?? `The server answered ${status}.`,
+    detail: problem.detail ?? `The server returned the status ${status}.`,
     errors: problem.errors ?? [],
     requestId: problem.request_id ?? requestId,
     retryAfterMs,

@@ -10,7 +10,7 @@ export interface MeasuredCall extends Labels {
   model: string;
   /** Text, or anything that can be converted to JSON. */
   input?: unknown;
-  /** The provider whose prices apply if `cost_usd` is not set, such as `openai` or `groq`. Default: found by the name of the model. */
+  /** The provider whose prices apply if `cost_usd` is not set, such as `openai` or `groq`. Default: determined from the name of the model. */
   provider?: string | undefined;
 }
 

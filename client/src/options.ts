@@ -1,4 +1,4 @@
-/** Options of the client. All of them may be left out if the environment holds the API key. */
+/** Options of the client. All of them are optional if the API key is in the environment. Defaults are in parentheses. */
 export interface TraceTallyOptions {
   /** The team's API key. Default: the environment variable `TRACETALLY_API_KEY`. Without a key the client warns once and records nothing. */
   apiKey?: string | undefined;
@@ -7,7 +7,7 @@ export interface TraceTallyOptions {
   /** `false` records nothing, without a warning. Default: the environment variable `TRACETALLY_ENABLED`, then `true`. */
   enabled?: boolean | undefined;
   /**
-   * The share of calls to record, from 0 to 1 (1). Decided at random once per call of a wrapper, `measure` or `enqueue`.
+   * The share of calls to record, from 0 to 1 (1). The wrappers, `measure` and `enqueue` decide at random, once per call.
    * `record` always sends its trace.
    */
   sampleRate?: number | undefined;
@@ -19,15 +19,15 @@ export interface TraceTallyOptions {
   /** `false` leaves out `input` and `output` of every trace (true). */
   captureText?: boolean | undefined;
   /**
-   * Called with every background problem: traces that were dropped, rejected or given up, and outages that last. The errors never
-   * contain prompts or answers. Default: print a warning.
+   * Called with every background problem: traces that were dropped or rejected or that the client gave up on, and lasting outages. The
+   * errors never contain prompts or answers. Default: print a warning.
    */
   onError?: ((error: Error) => void | Promise<void>) | undefined;
   /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
   /** Compress request bodies over 1 KiB (true). */
   gzip?: boolean | undefined;
-  /** A batch is sent when it holds this many traces (100), … */
+  /** A batch is sent when it has this many traces (100), … */
   maxBatchTraces?: number | undefined;
   /** … or this many bytes (1 MiB), … */
   maxBatchBytes?: number | undefined;
@@ -35,13 +35,13 @@ export interface TraceTallyOptions {
   flushIntervalMs?: number | undefined;
   /** Batches that may be in flight at once (1). With 1, traces are stored in the order in which they were enqueued. */
   maxConcurrentBatches?: number | undefined;
-  /** Traces that may be held in memory, including those in flight (10,000). Further ones are dropped and counted. */
+  /** Traces that may be held in memory, including those in flight (10,000). Further traces are dropped and counted. */
   maxQueueTraces?: number | undefined;
-  /** The same bound in bytes (64 MiB). */
+  /** The same limit in bytes (64 MiB). */
   maxQueueBytes?: number | undefined;
-  /** How often calls that you await (`record` and the reads) are retried (4). */
+  /** How many times calls that you await (`record` and the reads) are retried (4). */
   maxRetries?: number | undefined;
-  /** How long a batch is retried before it is given up (300,000 ms). */
+  /** How long a batch is retried before the client gives up on it (300,000 ms). */
   maxRetryAgeMs?: number | undefined;
   /** Upper bound of the first retry delay (200 ms). It doubles with each retry; the delay is random below the bound. */
   retryDelayMs?: number | undefined;

@@ -45,13 +45,13 @@ type PriceList =
 type Counts = Record<string, number>;
 
 export interface Pricer {
-  /** Starts to load the price list, which takes about 50 ms once. Wrapping a client does it, so that the first call is not delayed. */
+  /** Starts to load the price list, which takes about 50 ms. Wrapping a client does this, so that the first call is not delayed. */
   load(): void;
   /** Resolves when no trace waits for the price list. */
   settled(): Promise<void>;
   /**
-   * Enqueues the trace. If it has no cost, the cost is added by the price of the response model or, if that is unknown, of the trace's
-   * model. Without a known price it has no cost, never 0.
+   * Enqueues the trace. If it has no cost, the cost is computed from the price of the response model or, if that is unknown, of the
+   * trace's model. Without a known price, the trace has no cost; it is never 0.
    */
   priced(
     recorder: Recorder,
@@ -151,7 +151,7 @@ function countsOf(usage: Usage | undefined): Counts | undefined {
   return counts;
 }
 
-/** Finding the provider by its URL is most of the work, so that the result is cached. */
+/** Finding the provider by its URL is most of the work, so the result is cached. */
 function costsBy({ calcPrice, findProvider }: PricePackage) {
   const sellers = new Map<string, string | null>();
 

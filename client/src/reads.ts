@@ -33,7 +33,7 @@ export interface ListOptions extends ReadOptions {
   limit?: number | undefined;
   /** Fields to leave out, for smaller lists. */
   omit?: readonly ('input' | 'output' | 'error_message')[] | undefined;
-  /** Cuts `input`, `output` and `error_message` to that many characters, 1 to 1,000. Default: whole texts. */
+  /** Shortens `input`, `output` and `error_message` to this many characters, 1 to 1,000. Default: full texts. */
   previewChars?: number | undefined;
 }
 
@@ -70,7 +70,7 @@ export class TraceReads {
   }
 
   /**
-   * All traces that existed at the start, newest first, each exactly once, however many arrive meanwhile.
+   * All traces that existed at the start, newest first, each exactly once, no matter how many arrive in the meantime.
    *
    * Each new trace moves every other one back by one position. `total` says how many arrived since the first page, and so at which
    * position the next trace is now.
@@ -94,7 +94,7 @@ export class TraceReads {
       arrived = page.total - startTotal;
       // The position of the page's first trace among those that existed at the start; negative for a new one.
       const first = (number - 1) * limit - arrived;
-      // Fewer traces arrived than expected, so that this page would skip some.
+      // Fewer traces arrived than expected, so this page would skip some.
       if (first > done) continue;
       const fresh = page.traces.slice(done - first);
       for (const trace of fresh) if (!lastIds.has(trace.id)) yield trace;
@@ -118,7 +118,7 @@ export class AnalyticsReads {
     this.#transport = transport;
   }
 
-  /** All calls of all time. */
+  /** Totals over all of the team's traces. */
   async overview(options: ReadOptions = {}): Promise<Overview> {
     return this.#read<Overview>('overview', overviewShape, options);
   }

@@ -1,5 +1,5 @@
 /**
- * The text of a reply, or null if it is larger than the bound: then the rest is not read. Counts the decompressed bytes, not the
+ * The text of a reply, or null if it is larger than the limit; the rest is then not read. Counts the decompressed bytes, not the
  * Content-Length header.
  */
 export async function readReply(

@@ -18,11 +18,11 @@ export interface Stats {
   queued: number;
   /** Stored by the server. */
   sent: number;
-  /** Not accepted: the queue was full or the client closed. */
+  /** Not accepted: the queue was full or the client was closed. */
   dropped: number;
   /** Rejected by the server as invalid or too large, or not convertible to JSON. */
   rejected: number;
-  /** Given up: the server could not be reached for too long, or did not accept the API key. */
+  /** The client gave up on them: the server could not be reached for too long, or did not accept the API key. */
   failed: number;
   /** Retries of all batches. */
   retries: number;
@@ -79,7 +79,7 @@ export class Sender {
     return { queued: this.#queue.held, ...this.#counts };
   }
 
-  /** Never throws. The trace is read now: later changes of the object have no effect. */
+  /** Never throws. The trace is read now: later changes to the object have no effect. */
   enqueue(trace: unknown): void {
     let bytes: Bytes;
     try {
@@ -101,7 +101,7 @@ export class Sender {
     if (this.#queue.hasFullBatch) this.#planPump();
   }
 
-  /** Resolves when all traces that were enqueued before are stored or given up. */
+  /** Resolves when every trace that was enqueued before is stored, or when the client has given up on it. */
   async flush(): Promise<void> {
     if (this.#queue.held === 0) return;
     this.#timers.hold();
@@ -148,7 +148,7 @@ export class Sender {
     this.#giveUp = new AbortController();
     const { closeTimeoutMs } = this.#settings;
     const reason = this.#lastFailure?.detail ?? 'The server did not reply.';
-    const dropped = `${tracesInWords(count)} dropped at shutdown`;
+    const dropped = `Dropped ${tracesInWords(count)} at shutdown`;
     const detail = `${dropped}: nothing could be sent for ${closeTimeoutMs} ms. ${reason}`;
     this.#report(new TraceTallyError({ code: 'given_up', detail }));
     this.#settle(waiting, outcome);
@@ -216,11 +216,11 @@ export class Sender {
     this.#planPump();
   }
 
-  /** Otherwise a wrong address would show only when the first batch is given up. A shutdown reports once, at its end. */
+  /** Otherwise a wrong address would be reported only when the client gives up on the first batch. A shutdown reports once, at its end. */
   #reportOutage({ error, retries }: Failure): void {
     if (this.#isOutageReported || this.#drains > 0 || retries < this.#settings.maxRetries) return;
     this.#isOutageReported = true;
-    const consequence = `${tracesInWords(this.#queue.held)} queued; sending is retried`;
+    const consequence = `Cannot send ${tracesInWords(this.#queue.held)}; retrying`;
     this.#report(withConsequence(error, consequence));
   }
 

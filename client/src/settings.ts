@@ -58,7 +58,7 @@ export function readSettings(options: TraceTallyOptions = {}): Settings {
   const known = [...otherNames, ...Object.keys(numberRules)];
   for (const name of Object.keys(options)) {
     if (!known.includes(name)) {
-      throw new Error(`TraceTally has no option "${name}". Its options are: ${known.join(', ')}.`);
+      throw new Error(`Unknown TraceTally option "${name}". The options are: ${known.join(', ')}.`);
     }
   }
   return Object.freeze({
@@ -164,7 +164,7 @@ function readFunction<F>(name: string, value: F | undefined): F | undefined {
   return value;
 }
 
-/** The default for `onError`: problems must not go unnoticed. */
+/** The default for `onError`, so that problems are noticed. */
 function warn(error: Error): void {
   // oxlint-disable-next-line no-console
   console.warn(`TraceTally: ${error.message}`);

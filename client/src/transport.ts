@@ -28,9 +28,9 @@ export interface Call<T> {
   isReply(reply: unknown): reply is T;
 }
 
-/** A smaller body fits into one packet, so that compression saves nothing. */
+/** A smaller body fits into one packet, so compression saves nothing. */
 const packBytesMin = 1024;
-/** The bound of an error reply, and of what the server adds to a write: ids and times of 1,000 traces, or why each was rejected. */
+/** The largest error reply, and the most that the server adds to a write: ids and times of 1,000 traces, or why each was rejected. */
 const replyBytesMax = 4 * 1024 * 1024;
 const encoder = new TextEncoder();
 
@@ -119,7 +119,7 @@ export class Transport {
       if (!call.isReply(reply)) throw badReply(status);
       return reply;
     }
-    // If an error reply is too long to be read, its status has to do.
+    // If an error reply is too large to read, only its status is used.
     const text = (await readReply(response, replyBytesMax, signal)) ?? '';
     const retryAfterMs = parseRetryAfter(response.headers.get('retry-after'), Date.now());
     const requestId = response.headers.get('x-request-id');
@@ -127,7 +127,7 @@ export class Transport {
   }
 }
 
-/** Of JSON.stringify. */
+/** The second argument of JSON.stringify. */
 export type Replacer = (this: unknown, key: string, value: unknown) => unknown;
 
 /** The JSON of an object as bytes, or a TraceTallyError that says why there is none. */
@@ -209,7 +209,7 @@ function networkError(error: unknown): TraceTallyError {
   const why = textOf(reason, 'code') ?? textOf(reason, 'message') ?? 'unknown reason';
   return new TraceTallyError({
     code: 'network_error',
-    detail: `The server could not be reached or the connection broke (${why}).`,
+    detail: `The server could not be reached, or the connection was lost (${why}).`,
     cause: error,
   });
 }

@@ -92,7 +92,7 @@ function observed(
   return observing;
 }
 
-/** Precedes the first answer of the provider. */
+/** Comes before the provider's first output. */
 function isStart(part: unknown): boolean {
   return (part as { type?: unknown } | undefined)?.type === 'stream-start';
 }

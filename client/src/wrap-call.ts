@@ -4,7 +4,7 @@ import type { Seller, Usage } from './price.ts';
 import type { Labels, Recorder } from './recorder.ts';
 import { cleanCount, cleanName, cleanUsd, errorText } from './wrap-text.ts';
 
-/** What is known of a call when it starts. The input is converted to text then, because callers may change their lists later. */
+/** What is known about a call when it starts. The input is converted to text then, because callers may change their lists later. */
 export interface Asked {
   model: unknown;
   input: string | undefined;
@@ -12,7 +12,7 @@ export interface Asked {
   seller: Seller;
 }
 
-/** What a provider answered, as far as it is known. */
+/** What the provider returned, as far as it is known. */
 export interface Answer {
   /** Replaces the requested model. */
   model?: unknown;
@@ -78,7 +78,7 @@ function withoutGaps(trace: TraceInput): TraceInput {
   return trace;
 }
 
-/** Recording must never break the recorded call: a problem is reported, and the call goes on. */
+/** Recording must never break the recorded call: a problem is reported, and the call continues. */
 export function guard<T>(recorder: Recorder, run: () => T): T | undefined {
   try {
     return run();

@@ -179,8 +179,8 @@ function readBeside(
 }
 
 /**
- * If the caller does not handle the SDK's promise, its failure is an unhandled rejection. Listening here handles it, so that the failure
- * is raised again in the next turn of the event loop, unless the caller has handled it by then.
+ * If the caller does not handle the SDK's promise, its failure is an unhandled rejection. Listening here handles it, so the failure is
+ * raised again in the next turn of the event loop, unless the caller has handled it by then.
  */
 function raiseUnlessAsked(error: unknown, asks: Asks): void {
   setTimeout(() => {

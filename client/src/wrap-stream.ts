@@ -84,8 +84,8 @@ export function observeStream(
 }
 
 /**
- * A caller that stops reading, by `break` or abort, has what it wanted: that is not a failure. It is a failure if no answer had begun
- * or a timeout ended it.
+ * A caller that stops reading, with `break` or an abort, has what it needs: that is not a failure. It is a failure if no output had
+ * arrived or a timeout ended the stream.
  */
 export function failureOfAbort(
   signals: readonly (AbortSignal | undefined)[],

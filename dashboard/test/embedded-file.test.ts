@@ -75,7 +75,8 @@ test('looking for files in hostile text takes linear time', () => {
       withoutFiles(`/9j/${text}`);
       fileIn({ media_type: text, data: text });
       const tookMs = performance.now() - startMs;
-      assert.ok(tookMs < 2_000, `${tookMs} ms for ${piece}`);
+      // Quadratic time would be hours.
+      assert.ok(tookMs < 20_000, `${tookMs} ms for ${piece}`);
     }
 });
 

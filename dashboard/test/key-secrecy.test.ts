@@ -60,7 +60,7 @@ test(
     await page.goto(`${home}#key=${key}`);
     await page
       .getByRole('alert')
-      .getByText('Links that contain an API key no longer sign in')
+      .getByText('Sign-in links that contain an API key no longer work')
       .waitFor();
     assert.equal(page.url(), `${home}#/`);
     assert.deepEqual(await context.cookies(), []);
@@ -72,7 +72,7 @@ test(
     await page.evaluate((next) => (location.hash = `key=${next}`), other.key);
     await page
       .getByRole('alert')
-      .getByText('Links that contain an API key no longer sign in')
+      .getByText('Sign-in links that contain an API key no longer work')
       .waitFor();
     await page.getByRole('button', { name: 'Stay signed in' }).click();
     await page.getByText('of-the-team').first().waitFor();

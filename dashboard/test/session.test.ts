@@ -115,7 +115,7 @@ test(
     await service.beside.revokeKey(keyId, Date.now() * 1000);
     // The page reads every two seconds, and the server remembers the key for half a second.
     const revoked = page.getByRole('alert').getByText('This key was revoked');
-    await revoked.waitFor({ timeout: 5_000 });
+    await revoked.waitFor();
     await page.reload();
     await page.getByRole('alert').getByText('This key was revoked').waitFor();
     assert.doesNotMatch(await page.content(), /seen/);

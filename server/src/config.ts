@@ -5,262 +5,192 @@ import { OperatorError } from './errors.ts';
 import { limits } from './limits.ts';
 import type { Database } from './store/open-store.ts';
 
-/** Everything that can be set from outside: flag, then environment, then default. */
-export interface Config {
-  host: string;
-  port: number;
-  database: Database;
-  basePath: string;
-  logLevel: string;
-  bodyBytesMax: number;
-  trustProxy: string | false;
-  keyRequestsPerMinuteMax: number | null;
-  envKey: string | null;
-}
-
 /** The team of the first key and of TRACETALLY_API_KEY. */
 export const defaultTeam = 'default';
 
-interface Setting<T> {
-  /** Null if there is no flag: a key on a command line would show in the list of processes. */
-  flag: string | null;
-  env: string;
-  fallback: string | null;
+/** One thing that can be set from outside: by a flag, else by an environment variable, else a default. */
+export interface Setting {
+  /** `base-path` is set by `--base-path` and by `TRACETALLY_BASE_PATH`. */
+  name: string;
+  /** There is no flag: a key on a command line would show in the list of processes. */
+  isEnvOnly?: true;
+  fallback?: string;
   help: string;
-  parse(text: string): T | null;
   expected: string;
+  /** Null if the text is not valid. */
+  parse(text: string): unknown;
 }
 
-const settings = {
-  host: setting('host', 'TRACETALLY_HOST', '127.0.0.1', 'address to listen on', {
+const logLevels = ['debug', 'info', 'warn', 'error', 'silent'];
+const logLevelsInWords = 'debug, info, warn, error or silent';
+
+export const settings = {
+  host: {
+    name: 'host',
+    fallback: '127.0.0.1',
+    help: 'address to listen on',
     expected: 'an address or host name',
-    parse: (text) => (/^[^\s/]+$/.test(text) ? text : null),
-  }),
-  port: setting('port', 'TRACETALLY_PORT', '4000', 'port to listen on; 0 picks a free one', {
+    parse: (text: string) => (/^[^\s/]+$/.test(text) ? text : null),
+  },
+  port: {
+    name: 'port',
+    fallback: '4000',
+    help: 'port to listen on; 0 picks a free one',
     expected: 'a port from 0 to 65535',
-    parse: (text) => wholeNumber(text, 0, 65_535),
-  }),
-  database: setting(
-    'database',
-    'TRACETALLY_DATABASE',
-    'sqlite:./data/tracetally.db',
-    'where traces are stored',
-    {
-      expected:
-        'sqlite:PATH, such as sqlite:./data/tracetally.db, or postgres://USER@HOST:PORT/DATABASE',
-      parse: parseDatabase,
-    },
-  ),
-  basePath: setting(
-    'base-path',
-    'TRACETALLY_BASE_PATH',
-    '',
-    'path prefix of every endpoint, such as /v1',
-    {
-      expected: 'a path such as /v1, without a slash at the end',
-      parse: (text) => (/^(\/[A-Za-z0-9._~-]+)*$/.test(text) ? text : null),
-    },
-  ),
-  logLevel: setting(
-    'log-level',
-    'TRACETALLY_LOG_LEVEL',
-    'info',
-    'debug, info, warn, error or silent',
-    {
-      expected: 'debug, info, warn, error or silent',
-      parse: (text) => (['debug', 'info', 'warn', 'error', 'silent'].includes(text) ? text : null),
-    },
-  ),
-  bodyBytesMax: setting(
-    'body-limit',
-    'TRACETALLY_BODY_LIMIT',
-    String(limits.bodyBytesMax),
-    'largest trace as JSON, in bytes',
-    {
-      expected: `a number of bytes from 1024 to ${limits.queueBytesMax / 2}`,
-      parse: (text) => wholeNumber(text, 1024, limits.queueBytesMax / 2),
-    },
-  ),
-  trustProxy: setting(
-    'trust-proxy',
-    'TRACETALLY_TRUST_PROXY',
-    null,
-    'proxies whose X-Forwarded-* headers are trusted: addresses or networks, separated by commas',
-    {
-      expected: 'addresses or networks, such as 10.0.0.0/8,127.0.0.1',
-      parse: (text) => (text.split(',').every(isNetwork) ? text : null),
-    },
-  ),
-  keyRequestsPerMinuteMax: setting(
-    'rate-limit',
-    'TRACETALLY_RATE_LIMIT',
-    null,
-    'requests per minute per API key; no limit by default',
-    {
-      expected: 'a number from 1 to 1000000',
-      parse: (text) => wholeNumber(text, 1, 1_000_000),
-    },
-  ),
-  envKey: setting(
-    null,
-    'TRACETALLY_API_KEY',
-    null,
-    `an API key of the team "${defaultTeam}", valid as long as this is set`,
-    {
-      expected: `${limits.envKeyCharsMin} to ${limits.envKeyCharsMax} visible ASCII characters without spaces`,
-      parse: (text) => (isAcceptableEnvKey(text) ? text : null),
-    },
-  ),
+    parse: (text: string) => wholeNumber(text, 0, 65_535),
+  },
+  database: {
+    name: 'database',
+    fallback: 'sqlite:./data/tracetally.db',
+    help: 'where traces are stored',
+    expected:
+      'sqlite:PATH, such as sqlite:./data/tracetally.db, or postgres://USER@HOST:PORT/DATABASE',
+    parse: parseDatabase,
+  },
+  basePath: {
+    name: 'base-path',
+    fallback: '',
+    help: 'path prefix of every endpoint, such as /v1',
+    expected: 'a path such as /v1, without a slash at the end',
+    parse: (text: string) => (/^(\/[A-Za-z0-9._~-]+)*$/.test(text) ? text : null),
+  },
+  logLevel: {
+    name: 'log-level',
+    fallback: 'info',
+    help: logLevelsInWords,
+    expected: logLevelsInWords,
+    parse: (text: string) => (logLevels.includes(text) ? text : null),
+  },
+  bodyBytesMax: {
+    name: 'body-limit',
+    fallback: String(limits.bodyBytesMax),
+    help: 'largest trace as JSON, in bytes',
+    expected: `a number of bytes from 1024 to ${limits.queueBytesMax / 2}`,
+    parse: (text: string) => wholeNumber(text, 1024, limits.queueBytesMax / 2),
+  },
+  trustProxy: {
+    name: 'trust-proxy',
+    help: 'proxies whose X-Forwarded-* headers are trusted: addresses or networks, separated by commas',
+    expected: 'addresses or networks, such as 10.0.0.0/8,127.0.0.1',
+    parse: (text: string) => (text.split(',').every(isNetwork) ? text : null),
+  },
+  keyRequestsPerMinuteMax: {
+    name: 'rate-limit',
+    help: 'requests per minute per API key; no limit by default',
+    expected: 'a number from 1 to 1000000',
+    parse: (text: string) => wholeNumber(text, 1, 1_000_000),
+  },
+  envKey: {
+    name: 'api-key',
+    isEnvOnly: true,
+    help: `an API key of the team "${defaultTeam}", valid as long as this is set`,
+    expected: `${limits.envKeyCharsMin} to ${limits.envKeyCharsMax} visible ASCII characters without spaces`,
+    parse: (text: string) => (isAcceptableEnvKey(text) ? text : null),
+  },
+} satisfies Record<string, Setting>;
+
+type Settings = typeof settings;
+type SettingName = keyof Settings;
+type Parsed<S extends Setting> = Exclude<ReturnType<S['parse']>, null>;
+
+/** The value of every setting: null if it is not set and has no default. */
+export type Config = {
+  readonly [N in SettingName]:
+    | Parsed<Settings[N]>
+    | (Settings[N] extends { fallback: string } ? never : null);
 };
 
-type SettingName = keyof typeof settings;
+export const allSettings = Object.keys(settings) as SettingName[];
 
-/** The flags of settings, in the form that `util.parseArgs` takes, with their help. */
-export function settingFlags(...names: SettingName[]) {
+/** The environment variable of a setting. */
+export function envOf({ name }: Setting): string {
+  return `TRACETALLY_${name.replaceAll('-', '_').toUpperCase()}`;
+}
+
+/** The flags of settings, with their help. */
+export function settingFlags(...names: SettingName[]): Record<string, { help: string }> {
+  const chosen = names.map((name): Setting => settings[name]).filter(({ isEnvOnly }) => !isEnvOnly);
   return Object.fromEntries(
-    names.flatMap((name) => {
-      const { flag, env, fallback, help } = settings[name];
-      const note = fallback === null || fallback === '' ? '' : `, default ${fallback}`;
-      return flag === null
-        ? []
-        : [[flag, { type: 'string' as const, help: `${help} (${env}${note})` }]];
+    chosen.map((setting) => {
+      const note = setting.fallback ? `, default ${setting.fallback}` : '';
+      return [setting.name, { help: `${setting.help} (${envOf(setting)}${note})` }];
     }),
   );
 }
 
-/** What the documentation must say of each setting. */
-export function describeSettings(): {
-  flag: string | null;
-  env: string;
-  fallback: string | null;
-}[] {
-  return Object.values(settings).map(({ flag, env, fallback }) => ({ flag, env, fallback }));
-}
-
-export const allSettings = Object.keys(settings) as SettingName[];
-
 /** What only the environment can set, for the help text. */
-export const envOnlyHelp = `${settings.envKey.env}  ${settings.envKey.help}: ${settings.envKey.expected}`;
+export const envOnlyHelp = `${envOf(settings.envKey)}  ${settings.envKey.help}: ${settings.envKey.expected}`;
 
-type Flags = Readonly<Record<string, unknown>>;
+type Flags = Readonly<Record<string, string | undefined>>;
 type Env = Readonly<Record<string, string | undefined>>;
+
+export function readConfig(flags: Flags, env: Env = process.env): Config {
+  const values = allSettings.map((name) => [name, readSetting(name, flags, env)]);
+  return Object.freeze(Object.fromEntries(values) as Config);
+}
 
 /** For commands that need only the store: a wrong port does not concern them. */
 export function readDatabase(flags: Flags, env: Env = process.env): Database {
-  return openSettings(flags, env).need(settings.database);
+  return readSetting('database', flags, env);
+}
+
+function readSetting<N extends SettingName>(name: N, flags: Flags, env: Env): Config[N] {
+  const setting: Setting = settings[name];
+  const text = givenText(setting, flags, env) ?? setting.fallback;
+  const source = flags[setting.name] === undefined ? envOf(setting) : `--${setting.name}`;
+  return (text === undefined ? null : parseSetting(setting, source, text)) as Config[N];
+}
+
+/** What the flag or the environment says, before the default. */
+function givenText(setting: Setting, flags: Flags, env: Env): string | undefined {
+  return flags[setting.name] ?? env[envOf(setting)];
+}
+
+function parseSetting({ parse, expected }: Setting, source: string, text: string): unknown {
+  const value = parse(text);
+  if (value !== null) return value;
+  // The value itself is not repeated: it may be a key.
+  throw new OperatorError(`${source} is not valid: expected ${expected}.`);
 }
 
 /** A store that is named by another flag than --database. */
 export function parseDatabaseFlag(flag: string, text: string): Database {
-  const { expected, parse } = settings.database;
-  const database = parse(text);
-  if (database) return database;
-  throw new OperatorError(`${flag} is not valid: expected ${expected}.`);
+  return parseSetting(settings.database, flag, text) as Database;
 }
 
-/** Settings that are not at their defaults, as they were given, so that a hint can repeat them. */
-export function repeatedSettings(
-  flags: Flags,
-  ...names: SettingName[]
-): { flag: string; text: string }[] {
+/** Flags of settings that are not at their defaults, with the given texts, so that a hint can repeat them. */
+export function repeatedSettings(flags: Flags, ...names: SettingName[]): [string, string][] {
   return names.flatMap((name) => {
-    const { flag, fallback } = settings[name];
-    const text = openSettings(flags, process.env).given(settings[name]);
-    return flag === null || text === null || text === fallback ? [] : [{ flag, text }];
+    const setting: Setting = settings[name];
+    const text = givenText(setting, flags, process.env);
+    return text === undefined || text === setting.fallback ? [] : [[setting.name, text]];
   });
 }
 
-/** What npm tells the scripts that it runs. */
-export interface NpmStart {
-  packageFolder: string;
-  /** The folder of the shell in which npm was started. */
-  shellFolder: string;
-}
-
 /** How this process was started, as far as the environment tells. */
-export function readStart(env: Env = process.env): {
-  searchPath: readonly string[];
-  npm: NpmStart | null;
-} {
-  const manifest = env['npm_package_json'];
-  const shellFolder = env['INIT_CWD'];
+export function readStart({ PATH, npm_package_json: manifest, INIT_CWD }: Env = process.env) {
   return {
-    searchPath: (env['PATH'] ?? '').split(delimiter),
-    npm:
-      manifest === undefined || shellFolder === undefined
-        ? null
-        : { packageFolder: dirname(manifest), shellFolder },
+    searchPath: (PATH ?? '').split(delimiter),
+    /** Set in scripts that npm runs; `shellFolder` is the folder of the shell in which npm was started. */
+    npm: manifest && INIT_CWD ? { packageFolder: dirname(manifest), shellFolder: INIT_CWD } : null,
   };
 }
 
 /** Where a server with these settings is reached. */
 export function readServerUrl(flags: Flags, env: Env = process.env): string {
-  const { need } = openSettings(flags, env);
-  const [host, port] = [need(settings.host), need(settings.port)];
+  const host = readSetting('host', flags, env);
+  const port = readSetting('port', flags, env);
   if (port === 0)
     throw new OperatorError(
       'With port 0 the server picks a free port, so its address is not known. Give it with --url.',
     );
-  return serverUrl({ host, port, basePath: need(settings.basePath) });
-}
-
-/** Where a server without any settings is reached. */
-export function defaultServerUrl(): string {
-  return readServerUrl({}, {});
+  return serverUrl({ host, port, basePath: readSetting('basePath', flags, env) });
 }
 
 /** An address that a person can open: a server that listens on all addresses is reached at the loopback. */
 export function serverUrl({ host, port, basePath }: Pick<Config, 'host' | 'port' | 'basePath'>) {
   const reachable = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}${basePath}`;
-}
-
-export function readConfig(flags: Flags, env: Env = process.env): Config {
-  const { read, need } = openSettings(flags, env);
-  return Object.freeze({
-    host: need(settings.host),
-    port: need(settings.port),
-    database: need(settings.database),
-    basePath: need(settings.basePath),
-    logLevel: need(settings.logLevel),
-    bodyBytesMax: need(settings.bodyBytesMax),
-    trustProxy: read(settings.trustProxy) ?? false,
-    keyRequestsPerMinuteMax: read(settings.keyRequestsPerMinuteMax),
-    envKey: read(settings.envKey),
-  });
-}
-
-function openSettings(flags: Flags, env: Env) {
-  function flagText({ flag }: Setting<unknown>): string | undefined {
-    return flag === null ? undefined : (flags[flag] as string | undefined);
-  }
-  /** By flag or environment, before the default. */
-  function given(from: Setting<unknown>): string | null {
-    return flagText(from) ?? env[from.env] ?? null;
-  }
-  function read<T>(from: Setting<T>): T | null {
-    const text = given(from) ?? from.fallback;
-    if (text === null) return null;
-    const value = from.parse(text);
-    if (value !== null) return value;
-    const name = flagText(from) === undefined ? from.env : `--${from.flag}`;
-    // The value itself is not repeated: it may be a key.
-    throw new OperatorError(`${name} is not valid: expected ${from.expected}.`);
-  }
-  function need<T>(from: Setting<T>): T {
-    return read(from) as T;
-  }
-  return { given, read, need };
-}
-
-function setting<T>(
-  flag: string | null,
-  env: string,
-  fallback: string | null,
-  help: string,
-  { expected, parse }: Pick<Setting<T>, 'expected' | 'parse'>,
-): Setting<T> {
-  return { flag, env, fallback, help, expected, parse };
 }
 
 /** `10.0.0.0/8` or `::1` */

@@ -1,4 +1,5 @@
 import { fstatSync, write } from 'node:fs';
+import { promisify } from 'node:util';
 import { pino } from 'pino';
 import type { Logger } from 'pino';
 import { limits } from './limits.ts';
@@ -96,21 +97,17 @@ export function stderrText(): WriteText {
     });
 }
 
+const writeSome = promisify(write);
+
 /** On a full disk only part of a text may be written. The next text then begins on a new line. */
 function fileText(fd: number): WriteText {
   let isLineOpen = false;
   return async (text) => {
     let rest = Buffer.from(isLineOpen ? `\n${text}` : text);
     while (rest.length > 0) {
-      const bytes = await writeSome(fd, rest);
-      isLineOpen = bytes < rest.length;
-      rest = rest.subarray(bytes);
+      const { bytesWritten } = await writeSome(fd, rest);
+      isLineOpen = bytesWritten < rest.length;
+      rest = rest.subarray(bytesWritten);
     }
   };
-}
-
-function writeSome(fd: number, bytes: Buffer): Promise<number> {
-  return new Promise((resolve, reject) => {
-    write(fd, bytes, (error, written) => (error ? reject(error) : resolve(written)));
-  });
 }

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
 import { defaultTeam, serverUrl } from './config.ts';
@@ -13,7 +14,8 @@ import { listen } from './http/listen.ts';
 import type { Listening } from './http/listen.ts';
 import { openReplyBudget } from './http/reply-budget.ts';
 import type { App } from './http/app-type.ts';
-import type { EnvKey } from './http/authenticator.ts';
+import { envKeyId } from './http/authenticator.ts';
+import type { KeyInUse } from './http/authenticator.ts';
 import { Admission } from './ingest/admission.ts';
 import { limits } from './limits.ts';
 import { openLogSink, openLogger, stderrText } from './log.ts';
@@ -21,6 +23,7 @@ import type { LogStream } from './log.ts';
 import { openStore } from './store/open-store.ts';
 import { makeSignInCode } from './store/sign-in.ts';
 import type { SignInDirectory } from './store/sign-in.ts';
+import type { RollFailure, StoreEvents } from './store/store.ts';
 import { makeKey } from './store/teams-and-keys.ts';
 import type { KeyDirectory, TeamDirectory } from './store/teams-and-keys.ts';
 import { version } from './version.ts';
@@ -30,19 +33,13 @@ const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.met
 export interface Service {
   /** The URL it listens on, including the base path. */
   url: string;
-  /** Created if the store has no teams yet, otherwise null. The key is available only here. */
-  first: FirstAccess | null;
+  /** Created if the store has no teams yet, otherwise null. The key is available only here; the code opens the dashboard once. */
+  first: { key: string; signInCode: string } | null;
   /** False if the dashboard has not been built. */
   hasDashboard: boolean;
   logger: FastifyBaseLogger;
   /** With notice, /readyz fails for a moment while requests are still served, so that load balancers stop sending new ones. */
   stop(options: { notice: boolean }): Promise<void>;
-}
-
-export interface FirstAccess {
-  key: string;
-  /** A one-time code for the dashboard. */
-  signInCode: string;
 }
 
 /** Starts everything in order; `stop` does the reverse. */
@@ -54,82 +51,114 @@ export async function startService(
   const logger = openLogger(config.logLevel, logStream);
   const clock = openClock(clockSource);
   let isStopping = false;
+  // Closed at the end of this function if the start fails; otherwise `stop` closes it.
+  await using started = new AsyncDisposableStack();
 
   const store = await openStore(config.database, {
     clock: clockSource,
     role: 'server',
+    ...logStoreEvents(logger),
+  });
+  started.defer(() => store.close());
+  const writes = new Admission(store);
+  started.defer(() => writes.drain());
+  const page = readPage(dashboardFolder);
+  const app = await buildApp({
+    reader: store,
+    keys: store,
+    signIns: store,
+    probe: store,
+    writes,
+    bodyBudget: openBodyBudget(limits.bodiesBytesMax),
+    replyBudget: openReplyBudget(limits.repliesBytesMax),
+    clock,
+    logger,
+    version,
+    envKey: await acceptEnvKey(store, config.envKey, clock),
+    basePath: config.basePath,
+    page,
+    bodyBytesMax: config.bodyBytesMax,
+    trustProxy: config.trustProxy ?? false,
+    keyRequestsPerMinuteMax: config.keyRequestsPerMinuteMax,
+    authFailuresPerMinuteMax: limits.authFailuresPerMinuteMax,
+    isStopping: () => isStopping,
+  });
+  let listening: Listening | null = null;
+  started.defer(() => closeApp(app, listening));
+  listening = await listen(app, config.host, config.port).catch(explainListen(config));
+  const url = serverUrl({ ...config, port: listening.port });
+  logger.info(`version ${version} listens on ${url}`);
+  // Last, when nothing else can fail: a key that was created but never shown would be lost.
+  const first = await makeFirstAccess(store, clock);
+
+  const running = started.move();
+  return {
+    url,
+    first,
+    hasDashboard: page !== null,
+    logger,
+    async stop({ notice }) {
+      isStopping = true;
+      logger.info('stopping');
+      try {
+        if (notice) await delay(limits.stopNoticeMs);
+        await running.disposeAsync();
+        logger.info('stopped');
+      } finally {
+        await logStream.flush?.();
+      }
+    },
+  };
+}
+
+/** Logs what operators should know about the store. */
+function logStoreEvents(logger: FastifyBaseLogger): StoreEvents {
+  let upgradeLoggedMs = performance.now();
+  return {
     onClockJump: ({ teamId, aheadUs }) =>
       logger.warn(
         { team_id: teamId, ahead_us: aheadUs },
         'the last trace is ahead of the clock; the clock may have jumped back',
       ),
     onBroken: (reason) => logger.fatal({ reason }, 'writes have stopped; restart the server'),
-  });
-  let app: App | null = null;
-  let listening: Listening | null = null;
-  try {
-    const writes = new Admission(store);
-    const page = readPage(dashboardFolder);
-    app = await buildApp({
-      reader: store,
-      keys: store,
-      signIns: store,
-      probe: store,
-      writes,
-      bodyBudget: openBodyBudget(limits.bodiesBytesMax),
-      replyBudget: openReplyBudget(limits.repliesBytesMax),
-      clock,
-      logger,
-      version,
-      envKey: await acceptEnvKey(store, config.envKey, clock),
-      basePath: config.basePath,
-      page,
-      bodyBytesMax: config.bodyBytesMax,
-      trustProxy: config.trustProxy,
-      keyRequestsPerMinuteMax: config.keyRequestsPerMinuteMax,
-      authFailuresPerMinuteMax: limits.authFailuresPerMinuteMax,
-      isStopping: () => isStopping,
-    });
-    listening = await listen(app, config.host, config.port).catch(explainListen(config));
-    const own = listening;
-    const url = serverUrl({ ...config, port: own.port });
-    logger.info(`version ${version} listens on ${url}`);
-    // Last, when nothing else can fail: a key that was created but never shown would be lost.
-    const first = await makeFirstAccess(store, clock);
+    onRollFailed: logRollFailures(logger),
+    onUpgrade({ step, done, total }) {
+      if (performance.now() - upgradeLoggedMs < limits.upgradeLogIntervalMs) return;
+      upgradeLoggedMs = performance.now();
+      logger.info({ step, done, total }, 'upgrading the database');
+    },
+  };
+}
 
-    const running = app;
-    return {
-      url,
-      first,
-      hasDashboard: page !== null,
-      logger,
-      async stop({ notice }) {
-        isStopping = true;
-        logger.info('stopping');
-        try {
-          if (notice) await new Promise((resolve) => setTimeout(resolve, limits.stopNoticeMs));
-          await closeApp(running, own);
-          await writes.drain();
-          await store.close();
-          logger.info('stopped');
-        } finally {
-          await logStream.flush?.();
-        }
-      },
-    };
-  } catch (error) {
-    await Promise.all([app?.close(), listening?.stop()]);
-    await store.close();
-    throw error;
-  }
+/** With a full disk it fails for every team, so only the first failures of an interval are logged. */
+function logRollFailures(logger: FastifyBaseLogger): (failure: RollFailure) => void {
+  let intervalStartMs = -Infinity;
+  let lines = 0;
+  let notLogged = 0;
+  return ({ teamId, speed, reason }) => {
+    if (performance.now() - intervalStartMs >= limits.failureLogIntervalMs) {
+      intervalStartMs = performance.now();
+      lines = 0;
+    }
+    if (lines === limits.failureLinesMax) {
+      notLogged += 1;
+      return;
+    }
+    lines += 1;
+    logger.error(
+      { team_id: teamId, speed, reason, not_logged: notLogged },
+      'rollups could not be updated; it is tried again, and answers stay complete',
+    );
+    notLogged = 0;
+  };
 }
 
 /** Requests in progress finish. A connection is closed as soon as it is idle, even with keep-alive. */
-async function closeApp(app: App, listening: Listening): Promise<void> {
+async function closeApp(app: App, listening: Listening | null): Promise<void> {
   const sweep = setInterval(() => app.server.closeIdleConnections(), limits.stopSweepMs);
   // A request that never arrives completely must not delay the stop: Node no longer checks request timeouts at this point.
   const patience = setTimeout(() => app.server.closeAllConnections(), limits.stopGraceMs);
-  await Promise.all([app.close(), listening.stop()]);
+  await Promise.all([app.close(), listening?.stop()]);
   clearInterval(sweep);
   clearTimeout(patience);
 }
@@ -138,17 +167,25 @@ async function acceptEnvKey(
   store: TeamDirectory,
   key: string | null,
   clock: Clock,
-): Promise<EnvKey | null> {
+): Promise<KeyInUse | null> {
   if (key === null) return null;
   const { team } = await store.ensureTeam(defaultTeam, clock());
-  return { hash: hashKey(key), teamId: team.id, teamName: team.name };
+  return {
+    id: envKeyId,
+    hash: hashKey(key),
+    teamId: team.id,
+    teamName: team.name,
+    scope: 'full',
+    expiresAtUs: null,
+    revokedAtUs: null,
+  };
 }
 
 /** Creates the first team and its first key if the store has no teams. */
 async function makeFirstAccess(
   store: TeamDirectory & KeyDirectory & SignInDirectory,
   clock: Clock,
-): Promise<FirstAccess | null> {
+): Promise<Service['first']> {
   const nowUs = clock();
   if ((await store.teams(nowUs)).length > 0) return null;
   const { team } = await store.ensureTeam(defaultTeam, nowUs);

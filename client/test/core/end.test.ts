@@ -73,13 +73,19 @@ async function endOf(url: string, key: string, settings: object = {}) {
   return { ...ended, ...printed };
 }
 
-/** The first of three runs that ends within 2 s, or the last: a busy machine may slow down a single run. */
-async function soonestEnd(url: string, options: object = {}) {
-  let ended = await endOf(url, 'k', options);
-  for (let run = 1; run < 3 && ended.waitedMs >= 2_000; run++) {
-    ended = await endOf(url, 'k', options);
+/**
+ * Runs the program beside a control that gives up at once: what both take is due to the machine, and `longerMs` is what remains. The
+ * first of five runs that takes less than 2 s longer, or the last.
+ */
+async function endBesideControl(url: string, options: object = {}) {
+  for (let run = 1; ; run++) {
+    const [ended, control] = await Promise.all([
+      endOf(url, 'k', options),
+      endOf(url, 'k', { ...options, closeTimeoutMs: 1 }),
+    ]);
+    const longerMs = ended.waitedMs - control.waitedMs;
+    if (longerMs < 2_000 || run === 5) return { ...ended, longerMs };
   }
-  return ended;
 }
 
 test('a process that ends normally loses no trace and does not wait for the flush interval', async () => {
@@ -90,7 +96,7 @@ test('a process that ends normally loses no trace and does not wait for the flus
   });
   assert.deepEqual([code, stderr], [0, '']);
   assert.deepEqual([stats[0]?.sent, stats[0]?.queued], [250, 0]);
-  assert.ok(tookMs < 10_000, `${tookMs} ms`);
+  assert.ok(tookMs < 30_000, `${tookMs} ms`);
   const reader = new TraceTally({ baseUrl: server.url, apiKey: key });
   assert.deepEqual(
     await storedInputs(reader),
@@ -109,23 +115,23 @@ test('a hundred clients in a process share one exit listener, print no warning a
 });
 
 test('if nothing listens at the URL, the process ends within 2 s and one error counts the dropped traces', async () => {
-  const { code, stats, errors, waitedMs } = await soonestEnd(await unusedUrl());
+  const { code, stats, errors, waitedMs, longerMs } = await endBesideControl(await unusedUrl());
   assert.equal(code, 0);
   assert.deepEqual([stats[0]?.failed, stats[0]?.queued], [250, 0]);
-  assert.ok(waitedMs >= 1_000 && waitedMs < 2_000, `${waitedMs} ms`);
+  assert.ok(waitedMs >= 1_000 && longerMs < 2_000, `${waitedMs} ms, ${longerMs} ms longer`);
   assert.equal(errors.length, 1, errors.join('\n'));
-  assert.match(errors[0] ?? '', /250 traces dropped at shutdown.*ECONNREFUSED/);
+  assert.match(errors[0] ?? '', /Dropped 250 traces at shutdown.*ECONNREFUSED/);
 });
 
 test('if the server accepts connections and never replies, the process ends within 2 s as well', async () => {
   const { url, stop } = await startSilentServer();
-  const { code, stats, errors, waitedMs } = await soonestEnd(url);
+  const { code, stats, errors, longerMs } = await endBesideControl(url);
   await stop();
   assert.equal(code, 0);
   assert.equal(stats[0]?.failed, 250);
-  assert.ok(waitedMs < 2_000, `${waitedMs} ms`);
+  assert.ok(longerMs < 2_000, `${longerMs} ms`);
   assert.equal(errors.length, 1, errors.join('\n'));
-  assert.match(errors[0] ?? '', /250 traces dropped at shutdown.*did not reply/);
+  assert.match(errors[0] ?? '', /Dropped 250 traces at shutdown.*did not reply/);
 });
 
 test('if the server replies slowly, the process waits for it and loses no trace', async () => {
@@ -139,18 +145,23 @@ test('if the server replies slowly, the process waits for it and loses no trace'
 });
 
 test('a process that awaits close() ends within 2 s if the server is down', async () => {
-  const { code, stats, errors, waitedMs } = await soonestEnd(await unusedUrl(), {
+  const { code, stats, errors, longerMs } = await endBesideControl(await unusedUrl(), {
     close: true,
   });
   assert.equal(code, 0);
   assert.equal(stats[0]?.failed, 250);
-  assert.ok(waitedMs < 2_000, `${waitedMs} ms`);
-  assert.match(errors.join('\n'), /^.*250 traces dropped at shutdown.*$/);
+  assert.ok(longerMs < 2_000, `${longerMs} ms`);
+  assert.match(errors.join('\n'), /^.*Dropped 250 traces at shutdown.*$/);
 });
 
 test('closeTimeoutMs sets how long the end of the process waits for the server', async () => {
-  const { waitedMs } = await endOf(await unusedUrl(), 'k', { closeTimeoutMs: 300 });
-  assert.ok(waitedMs >= 290 && waitedMs < 1_400, `${waitedMs} ms`);
+  const url = await unusedUrl();
+  const [short, long] = await Promise.all(
+    [200, 3_000].map((closeTimeoutMs) => endOf(url, 'k', { closeTimeoutMs })),
+  );
+  assert.ok((long?.waitedMs ?? 0) >= 2_990, `${long?.waitedMs} ms`);
+  const shortMs = short?.waitedMs ?? 0;
+  assert.ok(shortMs >= 190 && shortMs < 2_800, `${shortMs} ms`);
 });
 
 test('without onError, traces that are dropped at the end are printed as one warning', async () => {
@@ -160,7 +171,7 @@ test('without onError, traces that are dropped at the end are printed as one war
     JSON.stringify({ traces: 3, isHookless: true }),
   ]);
   assert.equal(code, 0);
-  assert.match(stderr, /^TraceTally: .*3 traces dropped at shutdown.*\n$/);
+  assert.match(stderr, /^TraceTally: .*Dropped 3 traces at shutdown.*\n$/);
 });
 
 test('awaiting flush keeps the process alive during retry delays', async () => {
@@ -240,17 +251,22 @@ test('close can be called several times', async () => {
 });
 
 test('close continues as long as batches get through, however slowly', async () => {
+  // A batch takes a small part of the timeout, so that it also gets through in time on a slow machine.
+  const closeTimeoutMs = 1_500;
   const { client, errors } = await scriptedClient(
     server,
     async (): Promise<Step> => {
-      await sleep(150);
+      await sleep(100);
       return 'pass';
     },
-    { maxBatchTraces: 1, closeTimeoutMs: 400 },
+    { maxBatchTraces: 1, closeTimeoutMs },
   );
-  for (const trace of numbered(6)) client.enqueue(trace);
+  for (const trace of numbered(25)) client.enqueue(trace);
+  const startedMs = performance.now();
   await client.close();
-  assert.equal(client.stats().sent, 6);
+  const tookMs = performance.now() - startedMs;
+  assert.ok(tookMs > 1.5 * closeTimeoutMs, `${tookMs} ms`);
+  assert.equal(client.stats().sent, 25);
   assert.deepEqual(errors, []);
 });
 
@@ -262,7 +278,7 @@ test('close drops what cannot be sent, reports it once and ends in time', async 
   for (const trace of numbered(35)) client.enqueue(trace);
   const startedMs = performance.now();
   await client.close();
-  assert.ok(performance.now() - startedMs < 5_000);
+  assert.ok(performance.now() - startedMs < 8_000, 'before the timeout of the request');
   assert.deepEqual([client.stats().failed, client.stats().queued], [35, 0]);
   assert.deepEqual(
     errors.map(({ code }) => code),

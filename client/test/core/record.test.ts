@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { TraceTally, TraceTallyError } from '../../src/index.ts';
 import type { TraceInput } from '../../src/index.ts';
 import { recorded, scriptedClient } from '../support/scripted-client.ts';
@@ -7,6 +8,7 @@ import { problem } from '../support/scripted-fetch.ts';
 import type { Step } from '../support/scripted-fetch.ts';
 import { startServer, unusedUrl } from '../support/server.ts';
 import type { LiveServer } from '../support/server.ts';
+import { until } from '../support/until.ts';
 
 let server: LiveServer;
 before(async () => {
@@ -173,10 +175,12 @@ test('a call can be aborted during a request and between two attempts', async ()
   assert.equal(error.code, 'aborted');
   const waits = problem(503, 'queue_full', { 'retry-after': '4' });
   const { client: other, seen } = await scriptedClient(server, [waits], { retryDelayMaxMs: 9_000 });
-  const second = await failureOf(
-    other.record({ model: 'm' }, { signal: AbortSignal.timeout(100) }),
-  );
-  assert.deepEqual([second.code, seen.length], ['aborted', 1]);
+  const abort = new AbortController();
+  const second = failureOf(other.record({ model: 'm' }, { signal: abort.signal }));
+  await until('the first attempt', () => seen.length === 1);
+  await sleep(50);
+  abort.abort();
+  assert.deepEqual([(await second).code, seen.length], ['aborted', 1]);
 });
 
 test('bodies over 1 KiB are compressed, unless gzip is false', async () => {

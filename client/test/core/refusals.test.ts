@@ -106,12 +106,12 @@ test('an API key that is not accepted is reported, and its traces fail without r
     assert.equal(seen.length, 1);
     assert.deepEqual([client.stats().failed, client.stats().rejected], [2, 0]);
     assert.deepEqual([errors.length, errors[0]?.status, errors[0]?.code], [1, status, code]);
-    assert.match(errors[0]?.message ?? '', /2 traces given up/);
+    assert.match(errors[0]?.message ?? '', /Gave up on 2 traces/);
     assert.ok(!errors[0]?.message.includes(apiKey));
   }
 });
 
-test('an outage is reported once while it lasts, and a batch is given up at its maximum age', async () => {
+test('an outage is reported once while it lasts, and the client gives up on a batch at its maximum age', async () => {
   const { client, errors } = await scriptedClient(server, [], {
     baseUrl: await unusedUrl(),
     maxRetries: 2,
@@ -125,8 +125,8 @@ test('an outage is reported once while it lasts, and a batch is given up at its 
   assert.deepEqual([client.stats().failed, client.stats().queued], [3, 0]);
   assert.ok(client.stats().retries >= 3);
   assert.equal(errors.length, 2);
-  assert.match(errors[0]?.message ?? '', /network_error: 3 traces queued; sending is retried/);
-  assert.match(errors[1]?.message ?? '', /network_error: 3 traces given up/);
+  assert.match(errors[0]?.message ?? '', /network_error: Cannot send 3 traces; retrying/);
+  assert.match(errors[1]?.message ?? '', /network_error: Gave up on 3 traces/);
 });
 
 test('a batch that causes a 500 is retried a few times, and the next batch gets through', async () => {

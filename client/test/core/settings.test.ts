@@ -109,7 +109,7 @@ test('an invalid number is an error that names the option and its bounds', () =>
 
 test('an unknown option is an error', () => {
   const options = { apikey: 'k', apiKey: 'k' } as TraceTallyOptions;
-  assert.throws(() => new TraceTally(options), /no option "apikey".*apiKey/);
+  assert.throws(() => new TraceTally(options), /Unknown TraceTally option "apikey".*apiKey/);
 });
 
 test('an option of the wrong type is an error that names the option', () => {

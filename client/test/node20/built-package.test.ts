@@ -40,24 +40,30 @@ test('with the Node.js of the host, a process ends within 2 s if the server neve
   const silent = createServer().listen(0, '127.0.0.1');
   await once(silent, 'listening');
   const { port } = silent.address() as AddressInfo;
-  const program = `
+  const program = (options: string): string => `
     import { TraceTally } from ${JSON.stringify(join(client, 'dist/index.js'))};
-    const tally = new TraceTally({ baseUrl: 'http://127.0.0.1:${port}', apiKey: 'k' });
+    const tally = new TraceTally({ baseUrl: 'http://127.0.0.1:${port}', apiKey: 'k'${options} });
     for (let at = 0; at < 250; at++) tally.enqueue({ model: 'm' });
     const lastLineMs = performance.now();
     process.once('exit', () => process.stdout.write(String(performance.now() - lastLineMs)));
   `;
-  const run = () =>
-    spawnSync(nodeOfHost(), ['--input-type=module', '-e', program], {
+  const run = (options = '') =>
+    spawnSync(nodeOfHost(), ['--input-type=module', '-e', program(options)], {
       encoding: 'utf8',
       timeout: 60_000,
     });
-  // The system accepts the connections although this process is blocked. A busy machine may slow down a single run.
+  // The system accepts the connections although this process is blocked.
   let ended = run();
-  for (let at = 1; at < 3 && Number(ended.stdout) >= 2_000; at++) ended = run();
-  const { status, stdout, stderr } = ended;
+  // A busy machine may slow down a single run. A control that gives up at once shows how slow the machine is.
+  const longerMs = () => Number(ended.stdout) - Number(run(', closeTimeoutMs: 1').stdout);
+  let tookMs = longerMs();
+  for (let at = 1; at < 5 && tookMs >= 2_000; at++) {
+    ended = run();
+    tookMs = longerMs();
+  }
+  const { status, stderr } = ended;
   silent.close();
   assert.equal(status, 0, stderr);
-  assert.ok(Number(stdout) < 2_000, `${stdout} ms`);
-  assert.match(stderr, /^TraceTally: .*250 traces dropped at shutdown.*\n$/);
+  assert.ok(tookMs < 2_000, `${tookMs} ms`);
+  assert.match(stderr, /^TraceTally: .*Dropped 250 traces at shutdown.*\n$/);
 });

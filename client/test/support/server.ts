@@ -4,7 +4,9 @@ import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { runCli, spawnServer } from '../../../server/test/support/cli.ts';
+import { openStore } from '../../../server/src/store/open-store.ts';
+import { makeKey } from '../../../server/src/store/teams-and-keys.ts';
+import { spawnServer } from '../../../server/test/support/cli.ts';
 import type { ServerProcess } from '../../../server/test/support/cli.ts';
 
 export interface LiveServer {
@@ -17,22 +19,30 @@ export interface LiveServer {
 }
 
 let teams = 0;
+const clock = { kind: 'system' } as const;
 
 /** The real server in a process of its own, on a free port and an empty store. */
 export async function startServer(flags: readonly string[] = []): Promise<LiveServer> {
   const folder = mkdtempSync(join(tmpdir(), 'tracetally-client-'));
-  const database = `sqlite:${join(folder, 'tracetally.db')}`;
+  const path = join(folder, 'tracetally.db');
   const start = (more: readonly string[]): Promise<ServerProcess> =>
-    spawnServer(['--database', database, '--log-level', 'warn', ...flags, ...more]);
+    spawnServer(['--database', `sqlite:${path}`, '--log-level', 'warn', ...flags, ...more]);
   let server = await start([]);
   const { url } = server;
   return {
     url,
     async freshKey(scope = 'full') {
-      const args = ['keys', 'create', '--database', database, '--team', `team-${++teams}`];
-      const { code, stdout, stderr } = await runCli([...args, '--scope', scope, '--json']);
-      if (code !== 0) throw new Error(`no key was made: ${stderr}`);
-      return (JSON.parse(stdout) as { key: string }).key;
+      // What `tracetally keys create` does, without the start of a process for each key.
+      const store = await openStore({ kind: 'sqlite', path }, { clock, role: 'tool' });
+      try {
+        const nowUs = Date.now() * 1000;
+        const { key, record } = makeKey({ name: null, scope, nowUs, expiresAtUs: null });
+        const { team } = await store.ensureTeam(`team-${++teams}`, nowUs);
+        await store.createKey(team.id, record);
+        return key;
+      } finally {
+        await store.close();
+      }
     },
     async crashAndRestart() {
       await server.end('SIGKILL');

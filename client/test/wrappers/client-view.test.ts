@@ -33,7 +33,7 @@ test('wrapping does not change the given client', async () => {
   assert.deepEqual(shape(), earlier);
   await recorder.settled(1);
   await client.chat.completions.create(hello);
-  assert.equal((await recorder.settled(2)).length, 1);
+  assert.equal((await recorder.settled(1)).length, 1);
 });
 
 test('the wrapped client is an instance of its class, with the same fields and methods', async () => {

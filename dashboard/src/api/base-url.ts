@@ -1,4 +1,4 @@
-/** Where the API is: beside this page, under whatever path it is mounted. Ends with a slash. */
+/** The URL of the API, which is next to this page under any base path. Ends with a slash. */
 export function baseUrl(): string {
   return new URL('.', location.href).href;
 }

@@ -1,10 +1,10 @@
 import { TraceTallyError } from '../../../client/src/errors.ts';
 
-/** What went wrong, for people. */
+/** What went wrong, as the page shows it. */
 export interface FailureWords {
   title: string;
   detail: string;
-  /** The server's name for the request, which is also in its log. */
+  /** The server's id for the request, which is also in its log. */
   requestId: string | null;
 }
 
@@ -31,10 +31,13 @@ const knownCodes: Readonly<Record<string, readonly [title: string, detail: strin
     'Cannot reach the server',
     'Check that the server is running and that you are online.',
   ],
-  no_reply: ['The server did not answer in time', 'The server may be busy, or the network slow.'],
+  no_reply: [
+    'The server did not answer in time',
+    'The server may be busy, or the network may be slow.',
+  ],
   bad_reply: [
     'Unexpected reply',
-    'The reply did not come from TraceTally. A proxy may have answered.',
+    'The reply did not come from TraceTally. It may have come from a proxy.',
   ],
   reply_too_large: ['The reply is too large', 'This page cannot show a reply of this size.'],
   redirected: ['Unexpected redirect', 'The request was redirected to another address.'],

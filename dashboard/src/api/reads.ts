@@ -10,7 +10,7 @@ import { TraceTallyError } from '../../../client/src/errors.ts';
 import { AnalyticsReads, TraceReads } from '../../../client/src/reads.ts';
 import { openTransport } from './session-transport.ts';
 
-/** All that the page ever asks the server. */
+/** All reads that the page makes. */
 export interface Reads {
   overview(signal?: AbortSignal): Promise<Overview>;
   /** At most `namesListedMax`, those with the most calls. */
@@ -23,15 +23,15 @@ export interface Reads {
 }
 
 export const tracesPerPage = 50;
-/** How much of each prompt a list asks for. */
+/** How much of each prompt a list requests. */
 const previewChars = 1000;
 
 /** Models, and features, that a breakdown lists. A team may have hundreds of thousands. */
 export const namesListedMax = 100;
 
 /**
- * Only the reading half of the client is taken, which keeps the page small. `onRefused` hears of every answer that says that the
- * session, or the key behind it, is not or no longer good.
+ * Uses only the part of the client that reads, which keeps the page small. `onRefused` is called for every reply that says that the
+ * session, or its key, is not valid or no longer valid.
  */
 export function openReads(teamId: string, onRefused: (error: TraceTallyError) => void): Reads {
   const transport = openTransport(teamId);
@@ -56,7 +56,7 @@ export function openReads(teamId: string, onRefused: (error: TraceTallyError) =>
   };
 }
 
-/** Anything else, such as `..`, would be another address; the server has no trace for it either. */
+/** Anything else, such as `..`, would be a different path; the server has no trace for it either. */
 function isTraceId(id: string): boolean {
   return /^[0-9a-z-]{1,64}$/i.test(id);
 }

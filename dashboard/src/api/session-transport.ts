@@ -2,10 +2,10 @@ import { readSettings } from '../../../client/src/settings.ts';
 import { Transport } from '../../../client/src/transport.ts';
 import { baseUrl } from './base-url.ts';
 
-/** One trace may be 5 MiB, on a slow line. */
+/** A trace may be 5 MiB, and the connection may be slow. */
 export const requestTimeoutMs = 30_000;
 
-/** The server takes a session only together with this header, which pages of other origins cannot send. */
+/** The server accepts a session only together with this header, which pages from other origins cannot send. */
 const dashboardHeader = 'x-tracetally-dashboard';
 
 /** Before the page knows the team of its session. */
@@ -17,8 +17,8 @@ export function dashboardHeaders(teamId: string): Record<string, string> {
 }
 
 /**
- * The client's transport with the session cookie in place of a key, which the page does not have. It tries once: the page shows what
- * went wrong at once, and tries again by itself.
+ * The client's transport with the session cookie instead of a key, which the page does not have. It does not retry: the page shows the
+ * error immediately and retries by itself.
  */
 export function openTransport(teamId: string): Transport {
   const fetchWithSession: typeof fetch = (input, init) => {
@@ -29,7 +29,7 @@ export function openTransport(teamId: string): Transport {
   };
   return new Transport(
     readSettings({
-      // The client insists on one; it is never sent.
+      // The client requires a key; it is never sent.
       apiKey: 'session',
       baseUrl: baseUrl(),
       fetch: fetchWithSession,

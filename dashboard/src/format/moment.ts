@@ -30,7 +30,7 @@ export function relativeTime(atMs: number, nowMs: number): string {
   return (isThisYear ? monthDay : monthDayYear).format(at);
 }
 
-/** In the reader's time zone, which it names. */
+/** In the user's time zone, with its name. */
 export function exactTime(atMs: number): string {
   return inFull.format(atMs);
 }

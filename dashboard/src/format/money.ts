@@ -63,7 +63,7 @@ export function axisMoney(usd: number): string {
   return Number.isInteger(usd) && usd < 10_000 ? `$${usd}` : shortMoney(usd);
 }
 
-/** Sums and differences of amounts with six decimals, without the dust of binary fractions. */
+/** Rounds sums and differences to six decimals, without floating-point noise. */
 export function roundToMicros(usd: number): number {
   return Math.round(usd * 1e6) / 1e6;
 }

@@ -1,4 +1,4 @@
-/** `98.63%`, `98.50%`, `100%`: all or nothing needs no decimals, and only all of it is 100%. */
+/** `98.63%`, `98.50%`, `100%`: 0% and 100% have no decimals, and only the exact whole is shown as 100%. */
 export function percent(value: number): string {
   if (value === 0 || value === 100) return `${value}%`;
   return `${Math.min(99.99, value).toFixed(2)}%`;
@@ -8,6 +8,6 @@ export function percent(value: number): string {
 export function shortPercent(share: number): string {
   const value = share * 100;
   if (value > 0 && value < 1) return '<1%';
-  // Only all of it is 100%.
+  // Only the exact whole is 100%.
   return `${share < 1 ? Math.min(99, Math.round(value)) : 100}%`;
 }

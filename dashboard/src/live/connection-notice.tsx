@@ -3,11 +3,11 @@ import { timeOfDay } from '../format/moment.ts';
 import { useStore } from '../parts/store.ts';
 import { useSession } from '../session/session.ts';
 
-/** Tells that what is shown has become old, and that the page keeps trying. */
+/** Says that the data shown is out of date, and that the page keeps retrying. */
 export function ConnectionNotice() {
   const { pulse } = useSession();
   const { overview, failure } = useStore(pulse.state);
-  // Before the first answer there is nothing old to excuse; the view itself says what is wrong.
+  // Before the first reply there is no old data; the view itself shows the error.
   const isShown = failure !== null && overview !== null;
   return (
     <div role="status">

@@ -2,7 +2,7 @@ import { PauseIcon, PlayIcon } from '../parts/icons.tsx';
 import { useStore } from '../parts/store.ts';
 import { useSession } from '../session/session.ts';
 
-/** Says whether the numbers move by themselves, and lets one stop them. */
+/** Shows whether the page updates live, and pauses or resumes the updates. */
 export function LiveControl() {
   const { pulse } = useSession();
   const { isPaused, failure } = useStore(pulse.state);

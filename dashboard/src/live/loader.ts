@@ -10,7 +10,7 @@ export type Load<T> =
 
 const retryMs = 5_000;
 
-/** Loads one thing, and loads it anew on request; what was there stays until the new is there. One request at a time. */
+/** Loads a value, and reloads it on request. The old value stays until the new one has arrived. One request at a time. */
 class Loader<T> {
   readonly state: Store<Load<T>>;
   readonly #load: (signal: AbortSignal) => Promise<T>;
@@ -28,7 +28,7 @@ class Loader<T> {
     if (initial !== null) this.#version = version;
   }
 
-  /** Loads unless this version is there, or on its way, already. */
+  /** Loads, unless this version is already loaded or loading. */
   want(version: unknown): void {
     if (Object.is(version, this.#version)) return;
     this.#version = version;
@@ -40,7 +40,7 @@ class Loader<T> {
     else void this.#run();
   }
 
-  /** The user pressed a button, so show that something happens. */
+  /** The user pressed a button, so show that the page is loading. */
   retry(): void {
     if (this.state.value.kind === 'failed') this.state.set({ kind: 'loading' });
     this.refresh();
@@ -70,7 +70,7 @@ class Loader<T> {
   }
 
   #onFailure(error: unknown): void {
-    // What is known is better than an error; the connection's own notice tells that it is old.
+    // Old data is better than an error; the connection notice says that it is old.
     if (this.state.value.kind !== 'ready') this.state.set({ kind: 'failed', error });
     if (error instanceof TraceTallyError && mayPass(error)) {
       this.#timer = setTimeout(() => {
@@ -88,11 +88,11 @@ export interface Loading<T> {
 }
 
 interface LoadRequest<T> {
-  /** Another key is another thing: what was there goes. */
+  /** When it changes, the old value is discarded. */
   key: string;
-  /** Another version is the same thing, newer. Null: not known yet, so that to load would be to load twice. */
+  /** When it changes, the value is reloaded. Null while it is not known: loading then would mean loading twice. */
   version?: unknown;
-  /** What is known already, of this version. */
+  /** A value of this version that is already known. */
   initial?: T | null;
   load: (signal: AbortSignal) => Promise<T>;
 }

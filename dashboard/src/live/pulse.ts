@@ -3,7 +3,7 @@ import { TraceTallyError } from '../../../client/src/errors.ts';
 import { Store } from '../parts/store.ts';
 
 export interface PulseState {
-  /** The latest that is known; null before the first answer. */
+  /** The latest totals; null before the first reply. */
   overview: Overview | null;
   /** Why the last request failed; null if it succeeded. */
   failure: { error: unknown; lastAnswerMs: number | null } | null;
@@ -14,8 +14,8 @@ const beatMs = 2_000;
 const backoffMaxMs = 30_000;
 
 /**
- * Asks for the totals every two seconds. They tell whether anything is new, so that the rest is asked for only then. It rests while
- * the page is hidden or paused, and backs off while the server does not answer.
+ * Requests the totals every two seconds. Everything else is requested only if they have changed. It pauses while the page is hidden or
+ * paused, and backs off while the server does not reply.
  */
 export class Pulse {
   readonly state: Store<PulseState>;
@@ -56,7 +56,7 @@ export class Pulse {
     this.#wake();
   }
 
-  /** Asks now, even if paused, since the user pressed a button. */
+  /** Requests the totals now, even if paused, since the user pressed a button. */
   beatNow(): void {
     this.#failures = 0;
     clearTimeout(this.#timer);
@@ -121,7 +121,7 @@ function isSame(a: Overview, b: Overview): boolean {
   );
 }
 
-/** Doubles from two seconds to thirty, a little at random so that many pages do not come back together; or what the server asked for. */
+/** Doubles from two to thirty seconds, slightly randomized so that many pages do not retry together; or the delay that the server asked for. */
 function backoffMs(failures: number, error: unknown): number {
   const asked = error instanceof TraceTallyError ? (error.retryAfterMs ?? 0) : 0;
   const doubled = Math.min(backoffMaxMs, beatMs * 2 ** Math.min(failures - 1, 10));

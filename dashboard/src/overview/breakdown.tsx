@@ -74,7 +74,7 @@ function rowOf(name: string, record: ModelRecord | FeatureRecord): ShareRow {
   };
 }
 
-/** The API lists no calls without a feature. If it lists every feature, the rest of the calls are those. */
+/** The API does not list calls without a feature. If it lists every feature, all other calls have none. */
 function rowsOfFeatures(features: readonly FeatureRecord[], total: ShareTotal): ShareRow[] {
   const rows = features.map((record) => rowOf(record.feature_name, record));
   if (features.length >= namesListedMax) return rows;
@@ -93,6 +93,6 @@ function otherModels(rows: readonly ShareRow[], total: ShareTotal): ShareRow | n
 /** Null if every feature is listed. */
 function otherFeatures(rows: readonly ShareRow[], total: ShareTotal): ShareRow | null {
   if (rows.length < namesListedMax) return null;
-  const restTitle = `Calls without a feature name, and of all features except the ${namesListedMax} with the most calls`;
+  const restTitle = `Calls without a feature name, and calls of all features except the ${namesListedMax} with the most calls`;
   return restOf(rows, total, { name: 'other and unlabelled', restTitle });
 }

@@ -8,19 +8,19 @@ import { loadCharts } from './chart-loader.ts';
 
 interface ChartCardProps extends Omit<ChartShape, 'onLookAt' | 'labels'> {
   name: string;
-  /** Null while the days are on their way. */
+  /** Null while the days are loading. */
   labels: readonly string[] | null;
   lookedAt: number | null;
   onLookAt: (day: number | null) => void;
-  /** The day that is looked at; null for none. */
+  /** The selected day; null if there is none. */
   dayLabel: string | null;
-  /** What the value stands for while no day is looked at. */
+  /** What the value refers to while no day is selected. */
   restLabel?: string;
-  /** The value in words. */
+  /** The value as text. */
   children: ComponentChildren;
 }
 
-/** A chart below its value: of the day that is looked at, else of all seven. */
+/** A chart below its value, which is that of the selected day or of all seven days. */
 export function ChartCard(props: ChartCardProps) {
   const { name, labels, values, lookedAt, dayLabel, restLabel = '7 days', children } = props;
   const holder = useRef<HTMLDivElement>(null);
@@ -47,7 +47,7 @@ export function ChartCard(props: ChartCardProps) {
     };
   }, [isReady]);
 
-  // Also once it is drawn: the numbers may have changed while its code was loaded.
+  // Also after the first drawing: the numbers may have changed while the chart code was loading.
   useEffect(() => {
     if (labels !== null) chart.current?.setData({ labels, values, bad: props.bad });
   }, [stage, JSON.stringify([labels, values, props.bad])]);

@@ -2,10 +2,10 @@ type ChartModule = typeof import('./chart.ts');
 
 let loading: Promise<ChartModule> | null = null;
 
-/** The charts come in a file of their own: the numbers need not wait for it. */
+/** The charts are in a separate file, so that the numbers do not wait for it. */
 export function loadCharts(): Promise<ChartModule> {
   loading ??= import('./chart.ts').catch((error: unknown) => {
-    // The next try begins anew.
+    // The next attempt loads the file again.
     loading = null;
     throw error;
   });
@@ -14,6 +14,6 @@ export function loadCharts(): Promise<ChartModule> {
 
 export function preloadCharts(): void {
   loadCharts().catch(() => {
-    // Who needs them tries again, and says so.
+    // The chart itself tries again and shows the error.
   });
 }

@@ -4,7 +4,7 @@ export interface ChartShape {
   kind: 'bars' | 'line';
   labels: readonly string[];
   values: readonly (number | null)[];
-  /** How much of each bar is bad: drawn at its top, in the colour of errors. */
+  /** The errors in each bar, drawn at its top in the error color. */
   bad?: readonly number[] | undefined;
   format: (value: number) => string;
   wholeNumbers?: boolean | undefined;
@@ -15,7 +15,7 @@ export interface Chart {
   setData(data: Pick<ChartShape, 'labels' | 'values' | 'bad'>): void;
   /** Marks a day, or none. */
   lookAt(day: number | null): void;
-  /** Takes the colours of the theme anew. */
+  /** Draws again with the colors of the current theme. */
   repaint(): void;
   destroy(): void;
 }
@@ -117,7 +117,7 @@ function seriesOf({ kind, bad }: ChartShape, colour: (name: string) => string): 
     points: { show: false },
     ...(bars !== undefined && { paths: bars }),
   });
-  // The whole bar is drawn in the colour of errors, and the good part over it.
+  // The whole bar is drawn in the error color, and the part without errors over it.
   return bad === undefined ? [bar('--chart')] : [bar('--chart-bad'), bar('--chart')];
 }
 

@@ -38,7 +38,7 @@ export function DailySection({ daily }: { daily: readonly DailyRecord[] | null }
 }
 
 function DailyCharts({ daily }: { daily: readonly DailyRecord[] | null }) {
-  // One day is looked at in all three charts at once.
+  // A day is selected in all three charts at once.
   const [lookedAt, setLookedAt] = useState<number | null>(null);
   const day = lookedAt === null ? undefined : daily?.[lookedAt];
   const shared = {

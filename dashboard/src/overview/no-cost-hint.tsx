@@ -1,4 +1,4 @@
-/** Calls without a cost are usually a missing price list in the app, so say how costs get here. */
+/** If no call has a cost, the app usually lacks a price list, so this says how to record costs. */
 export function NoCostHint() {
   return (
     <p class="no-cost-hint">

@@ -17,7 +17,7 @@ import { NoCostHint } from './no-cost-hint.tsx';
 export function OverviewView() {
   const { pulse, reads } = useSession();
   const { overview, failure } = useStore(pulse.state);
-  // At midnight the days move on even if no call arrives.
+  // At midnight the list of days changes even if no call arrives.
   const day = utcDay(useNow());
   useEffect(preloadCharts, []);
   const { state, retry } = useLoad({

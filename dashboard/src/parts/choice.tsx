@@ -2,14 +2,14 @@ import { useId } from 'preact/hooks';
 
 interface ChoiceProps<V extends string> {
   label: string;
-  /** Whether the label is shown, or only told. */
+  /** Whether the label is visible, or only for screen readers. */
   isLabelShown?: boolean;
   options: readonly { value: V; label: string }[];
   value: V;
   onChange: (value: V) => void;
 }
 
-/** One of a few, all of them visible: radio buttons that look like one control. */
+/** A choice between a few visible options: radio buttons that look like one control. */
 export function Choice<V extends string>({
   label,
   isLabelShown = false,

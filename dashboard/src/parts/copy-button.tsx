@@ -2,7 +2,7 @@ import { useEffect, useState } from 'preact/hooks';
 import { CheckIcon, CopyIcon } from './icons.tsx';
 
 interface CopyButtonProps {
-  /** What is copied; asked for at the click. */
+  /** Returns what to copy; called on click. */
   text: () => string;
   /** The accessible name, such as `Copy input`. */
   label: string;

@@ -5,7 +5,7 @@ interface FailureProps {
   onRetry: () => void;
 }
 
-/** What went wrong, and a way on. */
+/** What went wrong, with a button to try again. */
 export function Failure({ error, onRetry }: FailureProps) {
   const { title, detail, requestId } = failureWords(error);
   return (

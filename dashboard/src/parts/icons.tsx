@@ -1,6 +1,6 @@
 import type { ComponentChildren } from 'preact';
 
-/** Pictures for the eye only; what they mean stands in the name of the control around them. */
+/** Decorative icons; the control around an icon has the accessible name. */
 function Icon({ children }: { children: ComponentChildren }) {
   return (
     <svg
@@ -86,7 +86,7 @@ export function ArrowUpIcon() {
   );
 }
 
-/** Four strokes and the fifth across: how one tallies by hand. */
+/** Four strokes and a fifth across them: a tally mark. */
 export function TallyMark() {
   return (
     <svg class="mark" viewBox="0 0 32 32" width="24" height="24" fill="none" aria-hidden="true">

@@ -17,7 +17,7 @@ export function useNow(): number {
   return useStore(now);
 }
 
-/** For what just arrived: ages are counted from this moment on. */
+/** Updates the clock for data that just arrived, so that its age starts at zero. */
 export function refreshNow(): void {
   now.set(Date.now());
 }

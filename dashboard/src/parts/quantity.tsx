@@ -40,13 +40,13 @@ function Money({ usd, format = shortMoney }: MoneyProps) {
 }
 
 interface CallCostProps extends Pick<MoneyProps, 'format'> {
-  /** Null if the call carried no cost. */
+  /** Null if the call was recorded without a cost. */
   usd: number | null;
 }
 
 /** The cost of one call. */
 export function CallCost({ usd, format }: CallCostProps) {
-  if (usd === null) return <NoCost title="This call carried no cost_usd." />;
+  if (usd === null) return <NoCost title="This call was recorded without cost_usd." />;
   return <Money usd={usd} format={format} />;
 }
 
@@ -57,7 +57,9 @@ interface TotalCostProps extends MoneyProps {
 /** The cost of several calls. The API reports 0 both for calls without a cost and for calls that cost nothing. */
 export function TotalCost({ usd, calls, format }: TotalCostProps) {
   if (usd === 0 && calls > 0)
-    return <NoCost title="These calls carried no cost_usd, or their costs add up to 0." />;
+    return (
+      <NoCost title="These calls were recorded without cost_usd, or their costs add up to 0." />
+    );
   return <Money usd={usd} format={format} />;
 }
 

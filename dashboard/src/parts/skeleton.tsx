@@ -1,10 +1,10 @@
 interface SkeletonProps {
-  /** Where it stands for rows of a table. */
+  /** The number of rows, if it replaces a table. */
   rows?: number;
   class?: string;
 }
 
-/** The place of something that is on its way, as large as it will be, so that nothing jumps. */
+/** A placeholder of the same size as the content that is loading, so that the layout does not jump. */
 export function Skeleton({ rows = 1, class: className = '' }: SkeletonProps) {
   return (
     <div class={`skeleton ${className}`} aria-hidden="true">

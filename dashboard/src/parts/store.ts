@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** A value that changes, and those who want to know. */
+/** A value that changes, with listeners. */
 export class Store<T> {
   #value: T;
   readonly #listeners = new Set<() => void>();

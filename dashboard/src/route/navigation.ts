@@ -5,11 +5,11 @@ import type { Route } from './route.ts';
 export interface Place {
   fragment: string;
   route: Route;
-  /** Came by the browser's back or forward, so things should be as they were left. */
+  /** Reached with the browser's Back or Forward button, so the view should look as it was left. */
   isReturn: boolean;
 }
 
-/** Follows the fragment. Remembers how far each place was scrolled, since places differ in height and browsers guess wrong. */
+/** Follows the fragment. Stores the scroll position of each place, since browsers do not restore it correctly. */
 class Navigation {
   readonly place = new Store<Place>(placeOf(false));
   readonly #scrolledTo = new Map<string, number>();
@@ -33,7 +33,7 @@ class Navigation {
     return isReturn ? (this.#scrolledTo.get(fragment) ?? 0) : 0;
   }
 
-  /** Changes the address without leaving a step to go back to. */
+  /** Changes the address without adding an entry to the history. */
   replace(href: string): void {
     history.replaceState(null, '', href);
     this.place.set(placeOf(false));

@@ -1,4 +1,4 @@
-/** Where in the page one is. All of it lives in the fragment, which never reaches a server. */
+/** The current view. It is stored only in the fragment, which is never sent to a server. */
 export type Route =
   | { kind: 'overview' }
   | { kind: 'traces'; page: number }

@@ -30,7 +30,7 @@ const notAKey: FailureWords = {
 };
 
 const keyInLink: FailureWords = {
-  title: 'Links that contain an API key no longer sign in',
+  title: 'Sign-in links that contain an API key no longer work',
   detail:
     'The key would stay in the browser history. Paste the key here, or get a one-time link with "tracetally sign-in".',
   requestId: null,
@@ -45,7 +45,7 @@ const notSignedOut: FailureWords = {
 /** Decides whether the sign-in page or the dashboard is shown. */
 class Gate {
   readonly state = new Store<GateState>({ kind: 'opening' });
-  /** Counts what was begun, so that a late answer to something older changes nothing. */
+  /** Counts the operations, so that a late reply to an older one changes nothing. */
   #turn = 0;
 
   /** A sign-in link comes first, then the session of this browser. */
@@ -111,7 +111,7 @@ class Gate {
     return link;
   }
 
-  /** A link never replaces a session without asking: it may lead to the team of an attacker. */
+  /** A link never replaces a session without asking: it may lead to an attacker's team. */
   #follow(link: SignInLink): void {
     const tried = link.kind === 'code' ? link.code : '';
     this.#show({ kind: 'opening' });
@@ -130,14 +130,14 @@ class Gate {
 
   #enter(signedIn: SignedIn): GateState {
     const session = new Session(signedIn, (error) => {
-      // An answer to a former session says nothing about this one.
+      // A reply to an earlier session does not apply to this one.
       const now = this.state.value;
       if (now.kind === 'in' && now.session === session) this.#refused(error);
     });
     return { kind: 'in', session };
   }
 
-  /** A session that is gone may have been replaced by a sign-in in another tab. */
+  /** A session that has ended may have been replaced by a sign-in in another tab. */
   #refused(error: unknown): void {
     const reason = failureWords(error);
     if (isSignedOut(error)) this.resume(reason);
@@ -152,7 +152,7 @@ class Gate {
     if (next.kind === 'in') next.session.pulse.start();
   }
 
-  /** Shows what comes of the work, unless something else has begun meanwhile. */
+  /** Shows the result of the work, unless something else has started in the meantime. */
   #afterwards(work: () => Promise<GateState>, ifFailed: (reason: FailureWords) => GateState): void {
     const turn = this.#turn;
     void work()

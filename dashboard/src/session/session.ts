@@ -8,14 +8,14 @@ import { Pulse } from '../live/pulse.ts';
 
 let sessions = 0;
 
-/** Everything that belongs to one sign-in; gone when it ends. */
+/** Everything that belongs to one sign-in; discarded when it ends. */
 export class Session {
-  /** Different for each sign-in, also to the same team. */
+  /** Different for each sign-in, even to the same team. */
   readonly no = ++sessions;
   readonly team: Team;
   readonly reads: Reads;
   readonly pulse: Pulse;
-  /** The list as it was last shown, for who comes back to it. */
+  /** The list as it was last shown, for a user who returns to it. */
   lastList: TracePage | null = null;
 
   constructor({ team }: SignedIn, onRefused: (error: unknown) => void) {

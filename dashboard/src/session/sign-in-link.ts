@@ -1,6 +1,6 @@
 import { decode } from '../route/route.ts';
 
-/** A link that signs in. Older versions printed links that carried a key; those sign in no more. */
+/** A link that signs in. Older versions printed links with a key in them, which no longer work. */
 export type SignInLink = { kind: 'code'; code: string } | { kind: 'key' };
 
 /** Null if the fragment is not a sign-in link. */
@@ -10,7 +10,7 @@ export function linkOfFragment(fragment: string): SignInLink | null {
   return code === undefined ? null : { kind: 'code', code: cleanSecret(decode(code)) };
 }
 
-/** A key or code as it was meant: people also paste spaces, headers and whole links. */
+/** The key or code in what the user pasted, which may include spaces, a header or a whole link. */
 export function cleanSecret(text: string): string {
   return text
     .trim()

@@ -7,7 +7,7 @@ import { cleanSecret } from './sign-in-link.ts';
 interface SignInProps {
   isChecking: boolean;
   reason: FailureWords | null;
-  /** The key or code of the last try, so that it need not be typed again. */
+  /** The key or code of the last attempt, so that it does not have to be typed again. */
   tried: string;
 }
 

@@ -13,7 +13,7 @@ interface State {
   place: string | null;
 }
 
-/** A mistake of this page shows as words, never as a blank page. */
+/** Shows a message, never a blank page, if this page has a bug. */
 export class ErrorBoundary extends Component<Props, State> {
   override state: State = { error: null, place: null };
 

@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 
 interface PageHeadingProps {
   title: string;
-  /** Stands beside the heading. */
+  /** Shown next to the heading. */
   children?: ComponentChildren;
 }
 

@@ -5,7 +5,7 @@ export type Theme = 'light' | 'dark';
 const name = 'tracetally-theme';
 const system = matchMedia('(prefers-color-scheme: dark)');
 
-/** The system's, unless the reader chose the other one. */
+/** The system's theme, unless the user chose the other one. */
 export const theme = new Store<Theme>(chosenTheme() ?? systemTheme());
 
 export function startTheme(): void {

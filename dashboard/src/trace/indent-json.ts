@@ -66,7 +66,7 @@ export function* indentJson(text: string): Generator<string, void, undefined> {
 /** Strings up to this length are shown as they are, without looking for files in them. */
 const plainCharsMax = 24;
 
-/** A string as JSON, with the field and the media type beside it, also as JSON. */
+/** A string as JSON. Its field and media type are also given as JSON. */
 function shownString(json: string, field: string, type: string): string {
   const isData = field === '"data"' && type !== '';
   if (json.length <= plainCharsMax && !isData) return json;

@@ -3,11 +3,11 @@ import { exactCount } from '../format/count.ts';
 import { slicesOf } from './slices.ts';
 
 interface LongTextProps {
-  /** Begins the text anew each time. */
+  /** Starts the text from the beginning at each call. */
   pieces: () => Iterable<string>;
   /** Of the text as it was recorded; null if that is not known. */
   chars: number | null;
-  /** When it changes, the text begins anew. */
+  /** When it changes, the text is shown from the beginning again. */
   identity: unknown;
   /** What is shown at first. */
   firstChars?: number;
@@ -22,7 +22,7 @@ const formattedCharsMax = 6_000_000;
 
 /**
  * Plain text of any length. Only its beginning is laid out at first; the rest is appended slice by slice, a few per frame, so that
- * the page answers all the time. It goes into the document as text nodes and is never read as markup.
+ * the page stays responsive. It is added to the document as text nodes and is never parsed as markup.
  */
 export function LongText({
   pieces,
@@ -39,7 +39,7 @@ export function LongText({
   const shownChars = useRef(0);
   const [stage, setStage] = useState<'whole' | 'cut' | 'growing' | 'full'>('whole');
 
-  /** The next slice, and more while they fit; true if there are others after them. */
+  /** Appends the next slice, and more if they fit; true if more slices follow. */
   const append = (charsMax: number): boolean => {
     let left = charsMax;
     do {
@@ -76,7 +76,7 @@ export function LongText({
       {stage === 'full' && (
         <div class="long-text-more">
           <button type="button" class="button small" onClick={onRaw}>
-            See raw
+            Show raw
           </button>
           <span class="muted small">Too long to format in full</span>
         </div>
@@ -86,7 +86,9 @@ export function LongText({
           <button type="button" class="button small" disabled={stage === 'growing'} onClick={grow}>
             {stage === 'growing' ? 'Showing all…' : 'Show all'}
           </button>
-          {chars !== null && <span class="muted small">{exactCount(chars)} characters in all</span>}
+          {chars !== null && (
+            <span class="muted small">{exactCount(chars)} characters in total</span>
+          )}
         </div>
       )}
     </>

@@ -50,9 +50,9 @@ export function Messages({ conversation, onRaw }: MessagesProps) {
             Show more
           </button>
           <button type="button" class="button small" onClick={onRaw}>
-            See raw
+            Show raw
           </button>
-          <span class="muted small">… {counted(conversation.length, 'message')} in all</span>
+          <span class="muted small">… {counted(conversation.length, 'message')} in total</span>
         </div>
       )}
     </>
@@ -62,7 +62,7 @@ export function Messages({ conversation, onRaw }: MessagesProps) {
 function Part({ part, onRaw }: { part: ChatPart; onRaw: () => void }) {
   if (part.kind === 'file') {
     return (
-      <p class="part-file" title="A file inside the recorded text. Raw shows it as recorded.">
+      <p class="part-file" title="A file in the recorded text. “Raw” shows it as it was recorded.">
         {part.file}
       </p>
     );

@@ -2,8 +2,8 @@
 const marksMax = 1_000;
 
 /**
- * Joins pieces and cuts what comes into slices of at most this size: at the end of a line if there is one near, else wherever it is
- * full, but never through a character. A letter with more marks than anyone could read is cut as well.
+ * Joins pieces and cuts them into slices of at most this size: at the end of a nearby line if there is one, otherwise at the size limit,
+ * but never inside a character. A letter with too many marks to be readable is cut as well.
  */
 export function* slicesOf(
   pieces: Iterable<string>,

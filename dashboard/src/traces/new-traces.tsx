@@ -6,7 +6,7 @@ interface NewTracesProps {
   onShow: () => void;
 }
 
-/** Floats over the list, so that it moves nothing. */
+/** Floats over the list, so that the list does not move. */
 export function NewTraces({ count, onShow }: NewTracesProps) {
   return (
     <div class="new-traces">

@@ -46,7 +46,7 @@ function Step({ label, sign, to }: StepProps) {
       </a>
     );
   }
-  // A link without an address is how HTML says that it leads nowhere now.
+  // In HTML, a disabled link is one without an address.
   return (
     <a {...shape} role="link" aria-disabled="true">
       {text}

@@ -43,7 +43,7 @@ export function TraceTable({ traces }: { traces: readonly ListedTrace[] }) {
   );
 }
 
-/** Tells which traces arrived since the list was first shown, so that they can be highlighted. */
+/** Returns whether a trace arrived since the list was first shown, so that it can be highlighted. */
 function useNewIds(traces: readonly ListedTrace[]): (id: string) => boolean {
   const first = useRef<ReadonlySet<string> | null>(null);
   first.current ??= new Set(traces.map(({ id }) => id));

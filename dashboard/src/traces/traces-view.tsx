@@ -17,7 +17,7 @@ import { useReading } from './use-reading.ts';
 
 interface TracesViewProps {
   page: number;
-  /** One came back by the browser's button, and expects the list as it was. */
+  /** The user came back with the browser's Back button and expects the list as it was. */
   isReturn: boolean;
 }
 

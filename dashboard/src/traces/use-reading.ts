@@ -5,7 +5,7 @@ import { useEffect, useState } from 'preact/hooks';
 const topPx = 8;
 
 /**
- * Whether the list is in use: scrolled down, under the pointer, with the focus in it, or with text selected. Nothing may move then.
+ * Whether the list is in use: scrolled down, under the pointer, with the focus in it, or with text selected. It must not move then.
  */
 export function useReading(list: RefObject<HTMLElement | null>): boolean {
   const [isReading, setIsReading] = useState(scrollY > topPx);

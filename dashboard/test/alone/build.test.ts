@@ -51,7 +51,7 @@ test('the page is built only if a source has changed, and the check takes less t
   const copy = copyOf(root, 'copy');
   const elsewhere = copyOf(copy, 'another/place');
   const first = await build(copy, '--if-stale');
-  assert.match(first.words, /^dashboard: built, [\d.]+ kB as gzip in all$/);
+  assert.match(first.words, /^dashboard: built, [\d.]+ kB with gzip in total$/);
 
   const fresh = await build(copy, '--if-stale');
   t.diagnostic(`nothing to build: ${fresh.tookMs.toFixed(0)} ms`);

@@ -77,7 +77,7 @@ for (const [name, input, shownChars] of [
           assert.ok(copied === input, `${copied.length} characters`);
         });
         await more.click();
-        await place.getByText('characters in all').waitFor({ state: 'detached' });
+        await place.getByText('characters in total').waitFor({ state: 'detached' });
         await checkFrames(visit);
         assert.equal(await lengthShown(place), shownChars);
       },
@@ -102,7 +102,7 @@ test(
     await eventually(async () => assert.ok((await items.count()) > shown));
     await place.getByRole('group').getByText('Raw').click();
     await place.getByRole('button', { name: 'Show all' }).click();
-    await place.getByText('characters in all').waitFor({ state: 'detached' });
+    await place.getByText('characters in total').waitFor({ state: 'detached' });
     await checkFrames(visit);
     assert.equal(await lengthShown(place), conversation.length);
   }),

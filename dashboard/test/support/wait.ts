@@ -18,7 +18,7 @@ export async function settled(page: Page, home: string): Promise<void> {
 }
 
 /** Repeats the attempt until it passes. After the deadline it fails with the error of the last attempt. */
-export async function eventually<T>(attempt: () => Promise<T> | T, withinMs = 10_000): Promise<T> {
+export async function eventually<T>(attempt: () => Promise<T> | T, withinMs = 30_000): Promise<T> {
   const endMs = performance.now() + withinMs;
   for (;;) {
     try {

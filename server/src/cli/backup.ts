@@ -1,15 +1,14 @@
-import { readDatabase, settingFlags } from '../config.ts';
+import { readDatabase } from '../config.ts';
 import { OperatorError } from '../errors.ts';
-import type { BackupReport } from '../tools/backup-sqlite.ts';
-import { jsonFlag } from './command.ts';
+import { storeFlags } from './command.ts';
 import type { Command } from './command.ts';
-import { openProgress } from './progress.ts';
+import { openProgress, openStopwatch } from './progress.ts';
 
 export const backup: Command = {
   name: 'backup',
   summary: 'Back up the SQLite database while a server runs on it',
   words: ['FILE'],
-  flags: { ...jsonFlag, ...settingFlags('database') },
+  flags: storeFlags,
   more:
     'The backup is a consistent snapshot. It is checked, and FILE appears only when it is complete and on disk. Traces that are damaged in\n' +
     'the database are damaged in the backup too; they are listed, and the exit code is 1. To restore: stop the server, replace the database\n' +
@@ -22,38 +21,25 @@ export const backup: Command = {
         'Only SQLite databases can be backed up with this command. For PostgreSQL use pg_dump or pg_basebackup; see docs/operations.md.',
       );
     }
-    const startMs = performance.now();
-    const report = await backupWithProgress(database.path, call.words[0] ?? '');
-    const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
-    call.print(
-      call.flags['json'] ? JSON.stringify({ ...report, seconds }) : words(report, seconds),
-    );
-    return report.damaged.length === 0 ? 0 : 1;
-  },
-};
-
-async function backupWithProgress(path: string, file: string): Promise<BackupReport> {
-  const { backupSqlite } = await import('../tools/backup-sqlite.ts');
-  const copying = openProgress('bytes');
-  const checking = openProgress('traces checked');
-  try {
-    return await backupSqlite(path, file, {
+    const { backupSqlite } = await import('../tools/backup-sqlite.ts');
+    const elapsed = openStopwatch();
+    using copying = openProgress('bytes');
+    using checking = openProgress('traces checked');
+    const report = await backupSqlite(database.path, call.words[0] ?? '', {
       onCopied: (done, total) => copying.show(done, total),
       onChecked(done, total) {
         copying.end();
         checking.show(done, total);
       },
     });
-  } finally {
     copying.end();
     checking.end();
-  }
-}
-
-function words({ file, bytes, traces, damaged }: BackupReport, seconds: number): string {
-  const done = `Backed up ${traces} traces to ${file}, ${bytes} bytes, in ${seconds} s.`;
-  if (damaged.length === 0) return done;
-  return [...damaged, `${done} The traces listed above are damaged, in the database too.`].join(
-    '\n',
-  );
-}
+    const { file, bytes, traces, damaged } = report;
+    const seconds = elapsed();
+    const done = `Backed up ${traces} traces to ${file}, ${bytes} bytes, in ${seconds} s.`;
+    const isSound = damaged.length === 0;
+    const warning = `${done} The traces listed above are damaged, in the database too.`;
+    call.print({ ...report, seconds }, isSound ? done : [...damaged, warning].join('\n'));
+    return isSound;
+  },
+};

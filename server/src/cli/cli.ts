@@ -2,7 +2,7 @@ import { readStart } from '../config.ts';
 import { Failure, OperatorError, reasonOf } from '../errors.ts';
 import { version } from '../version.ts';
 import { backup } from './backup.ts';
-import type { Command } from './command.ts';
+import type { Call, Command } from './command.ts';
 import { commandLine } from './command-line.ts';
 import { copy } from './copy.ts';
 import { demo } from './demo.ts';
@@ -18,12 +18,15 @@ import { serve } from './serve.ts';
 import { signIn } from './sign-in.ts';
 import { teamsCreate } from './teams-create.ts';
 import { teamsList } from './teams-list.ts';
+import { teamsSet } from './teams-set.ts';
 import { UsageError, findCommand, groupOf, parseCall } from './usage.ts';
+import type { ParsedCall } from './usage.ts';
 import { verify } from './verify.ts';
 
 const commands: readonly Command[] = [
   serve,
   teamsCreate,
+  teamsSet,
   teamsList,
   keysCreate,
   keysList,
@@ -37,12 +40,8 @@ const commands: readonly Command[] = [
   demo,
 ];
 
-const exitCodes = { failed: 1, misused: 2 } as const;
-
 /** Runs one command and returns the exit code: 0 done, 1 failed, 2 not understood. */
 export async function main(args: readonly string[]): Promise<number> {
-  const print = (text: string): void => void process.stdout.write(`${text}\n`);
-  const note = (text: string): void => void process.stderr.write(`${text}\n`);
   const program = programOf({
     node: process.argv0,
     script: process.argv[1] ?? '',
@@ -50,27 +49,42 @@ export async function main(args: readonly string[]): Promise<number> {
     ...readStart(),
   });
   try {
-    const help = helpFor(args, program);
-    if (help !== null) {
-      print(help);
+    const text = helpFor(args, program) ?? (args[0] === '--version' ? version : null);
+    if (text !== null) {
+      print(text);
       return 0;
     }
-    if (args[0] === '--version') {
-      print(version);
-      return 0;
-    }
-    const { command, rest } = findCommand(commands, args, program);
-    const { flags, words } = parseCall(command, rest, program);
-    const line = (...typed: string[]): string => commandLine(program, flags, typed);
-    return await command.run({ flags, words, print, note, line });
+    const { command, rest } = findCommand(commands, args);
+    const isFine = await command.run(makeCall(parseCall(command, rest), program));
+    return isFine === false ? 1 : 0;
   } catch (error) {
     if (error instanceof UsageError) {
-      note(error.message);
-      return exitCodes.misused;
+      const help = [program.run, ...error.helpAbout, '--help'].join(' ');
+      note(`${error.message}\nFor help, run: ${help}`);
+      return 2;
     }
     note(sentenceOf(error));
-    return exitCodes.failed;
+    return 1;
   }
+}
+
+function print(text: string): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function note(text: string): void {
+  process.stderr.write(`${text}\n`);
+}
+
+function makeCall(parsed: ParsedCall, program: Program): Call {
+  const isJson = parsed.switches.has('json');
+  return {
+    ...parsed,
+    print: (product, text) => print(isJson ? JSON.stringify(product) : text),
+    note,
+    hint: isJson ? () => {} : note,
+    line: (...words) => commandLine(program, parsed.flags, words),
+  };
 }
 
 /** `help keys create` is the same as `keys create --help`. */
@@ -83,8 +97,9 @@ function helpFor(args: readonly string[], program: Program): string | null {
   if (!isAsked) return null;
   const group = groupOf(commands, first);
   const second = about[1] ?? '--help';
-  if (group.length > 0 && second.startsWith('-')) return groupHelp(first, group, program);
-  return commandHelp(findCommand(commands, about, program).command, program);
+  if (group.length > 0 && second.startsWith('-'))
+    return groupHelp(group, `${program.run} ${first}`);
+  return commandHelp(findCommand(commands, about).command, program);
 }
 
 /** What an operator can act on is a sentence; anything else is a bug and keeps its stack. */

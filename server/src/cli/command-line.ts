@@ -1,8 +1,9 @@
 import { repeatedSettings } from '../config.ts';
+import type { Call } from './command.ts';
 import type { Program } from './program.ts';
 import { flagWords, shellWord } from './shell-words.ts';
 
-type Flags = Readonly<Record<string, unknown>>;
+type Flags = Call['flags'];
 
 /** A command line that can be pasted into the same shell, and that works on the same database. */
 export function commandLine(program: Program, flags: Flags, words: readonly string[]): string {
@@ -12,7 +13,7 @@ export function commandLine(program: Program, flags: Flags, words: readonly stri
 }
 
 function databaseWords(flags: Flags): string[] {
-  return repeatedSettings(flags, 'database').flatMap(({ flag, text }) =>
+  return repeatedSettings(flags, 'database').flatMap(([flag, text]) =>
     // Terminals and service logs keep what is printed, so a password is not: the shell fills it in.
     hasPassword(text)
       ? [`--${flag}`, `"$TRACETALLY_DATABASE"`]

@@ -1,27 +1,26 @@
+import { isDeepStrictEqual } from 'node:util';
 import { parseDatabaseFlag } from '../config.ts';
+import { onlyMeasures, overviewQuery } from '../core/analytics.ts';
 import { openClock } from '../core/clock.ts';
+import type { Measures } from '../core/measures.ts';
 import { OperatorError } from '../errors.ts';
 import { copyStore, refuseLateComers } from '../tools/copy-store.ts';
 import type { CopyReport } from '../tools/copy-store.ts';
-import { openStore } from '../store/open-store.ts';
 import type { Database } from '../store/open-store.ts';
 import { realDatabasePath } from '../store/sqlite/database-path.ts';
 import type { Store } from '../store/store.ts';
-import { jsonFlag, textFlag } from './command.ts';
+import { jsonFlag } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { differencesOf } from './differences.ts';
-import { openProgress } from './progress.ts';
+import { openProgress, openStopwatch } from './progress.ts';
+import { openTool } from './with-store.ts';
 
 export const copy: Command = {
   name: 'copy',
   summary: 'Copy all data from one database to another',
-  words: [],
   flags: {
-    from: { type: 'string', help: 'source database, sqlite:PATH or postgres://… (required)' },
-    to: {
-      type: 'string',
-      help: 'target database; an SQLite file is created if there is none (required)',
-    },
+    from: { help: 'source database, sqlite:PATH or postgres://… (required)' },
+    to: { help: 'target database; an SQLite file is created if there is none (required)' },
     follow: {
       type: 'boolean',
       help: 'copy while servers write to the source; ends after they have stopped',
@@ -29,7 +28,7 @@ export const copy: Command = {
     ...jsonFlag,
   },
   more:
-    'Copies teams, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is only read, except that a\n' +
+    'Copies teams with their time zones, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is only read, except that a\n' +
     'source of an older version is migrated first, as "serve" would do. No server may run on the target during the copy. If a copy is\n' +
     'interrupted, run it again: it continues where it stopped. At the end the target is verified, as "verify" does.\n' +
     '\n' +
@@ -41,92 +40,65 @@ export const copy: Command = {
     if (nameOf(from) === nameOf(to)) {
       throw new OperatorError('--from and --to are the same database.');
     }
-    const clock = { kind: 'system' } as const;
-    const source = await openStore(from, { clock, role: 'tool', mustExist: true });
-    try {
-      const target = await openStore(to, { clock, role: 'tool' });
-      try {
-        return await copyAndCheck(call, source, target, openClock(clock));
-      } finally {
-        await target.close();
-      }
-    } finally {
-      await source.close();
-    }
-  },
-};
-
-async function copyAndCheck(
-  call: Call,
-  source: Store,
-  target: Store,
-  clock: () => number,
-): Promise<number> {
-  const startMs = performance.now();
-  const report = await copyWithProgress(call, source, target, clock);
-  const differences = [
-    ...(await unlikeSums(source, target, report)),
-    ...(await differencesOf(target, report.teams)),
-  ];
-  // The check takes a while, and a server may have been started again in the meantime.
-  await refuseLateComers(source, report.teams, clock());
-  const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
-  call.print(reportOf(call.flags['json'] === true, report, differences, seconds));
-  return differences.length === 0 ? 0 : 1;
-}
-
-async function copyWithProgress(
-  call: Call,
-  source: Store,
-  target: Store,
-  clock: () => number,
-): Promise<CopyReport> {
-  const progress = openProgress('traces');
-  try {
-    return await copyStore(source, target, {
+    await using source = await openTool(from, { mustExist: true });
+    await using target = await openTool(to, { mustExist: false });
+    const clock = openClock({ kind: 'system' });
+    const elapsed = openStopwatch();
+    using progress = openProgress('traces');
+    const report = await copyStore(source, target, {
       clock,
-      follow: call.flags['follow'] === true,
+      follow: call.switches.has('follow'),
       onProgress: (done, total) => progress.show(done, total),
       onCaughtUp(writers) {
         progress.end();
         call.note(`Caught up. Stop the servers of the source (${writers}) to finish the copy.`);
       },
     });
-  } finally {
     progress.end();
-  }
-}
+    const differences = [
+      ...(await unlikeSums(source, target, report)),
+      ...(await differencesOf(target, report.teams)),
+    ];
+    // The check takes a while, and a server may have been started again in the meantime.
+    await refuseLateComers(source, report.teams, clock());
+    printReport(call, report, differences, elapsed());
+    return differences.length === 0;
+  },
+};
 
 /** Both stores must have the same sums for each team; the check of the target then shows that they are correct. */
 async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): Promise<string[]> {
   const found: string[] = [];
   for (const { id, name } of teams) {
-    const [ours, theirs] = [await source.total(id), await target.total(id)];
-    const isAlike = Object.entries(ours).every(
-      ([column, sum]) => theirs[column as keyof typeof theirs] === sum,
-    );
-    if (!isAlike) found.push(`team ${name}: the sums differ from those of the source`);
+    const [ours, theirs] = [await overviewOf(source, id), await overviewOf(target, id)];
+    if (!isDeepStrictEqual(ours, theirs)) {
+      found.push(`team ${name}: the sums differ from those of the source`);
+    }
   }
   return found;
 }
 
-function reportOf(
-  isJson: boolean,
+async function overviewOf(store: Store, teamId: string): Promise<Measures> {
+  return onlyMeasures((await store.tallies(teamId, overviewQuery)).first);
+}
+
+function printReport(
+  call: Call,
   { teams, keys, copied }: CopyReport,
   differences: readonly string[],
   seconds: number,
-): string {
+): void {
   const traces = teams.reduce((sum, team) => sum + team.traces, 0);
   const ok = differences.length === 0;
-  if (isJson) {
-    return JSON.stringify({ ok, teams: teams.length, keys, traces, copied, differences, seconds });
-  }
   const done =
     `Copied ${copied} traces in ${seconds} s. The target has ${teams.length} teams, ${keys} keys and all ` +
     `${traces} traces of the source`;
-  return ok
-    ? `${done}, and everything is correct.`
-    : [...differences, `${done}, but there are ${differences.length} differences.`].join('\n');
+  call.print(
+    { ok, teams: teams.length, keys, traces, copied, differences, seconds },
+    ok
+      ? `${done}, and everything is correct.`
+      : [...differences, `${done}, but there are ${differences.length} differences.`].join('\n'),
+  );
 }
 
 /** Two paths to one file are the same store. */
@@ -134,11 +106,10 @@ function nameOf(database: Database): string {
   return database.kind === 'sqlite' ? realDatabasePath(database.path) : database.url;
 }
 
-function databaseFlag(call: Call, name: 'from' | 'to') {
-  const text = textFlag(call, name);
-  if (text === null)
-    throw new OperatorError(
-      `--${name} is missing. Give a database, such as sqlite:./data/tracetally.db or postgres://…`,
-    );
-  return parseDatabaseFlag(`--${name}`, text);
+function databaseFlag({ flags }: Call, name: 'from' | 'to'): Database {
+  const text = flags[name];
+  if (text !== undefined) return parseDatabaseFlag(`--${name}`, text);
+  throw new OperatorError(
+    `--${name} is missing. Give a database, such as sqlite:./data/tracetally.db or postgres://…`,
+  );
 }

@@ -13,50 +13,25 @@ export const exampleTrace: TraceInput = {
   feature_name: 'chat',
 };
 
-/** Made-up AI calls that look like a product's: a few models, a few features, long tails, some errors. */
-interface DemoModel {
-  name: string;
-  weight: number;
-  usdPerMillionIn: number;
-  usdPerMillionOut: number;
-  msPerToken: number;
-}
+// Made-up AI calls that look like a product's: a few models, a few features, long tails, some errors.
 
-const models: readonly DemoModel[] = [
-  { name: 'gpt-4o-mini', weight: 40, usdPerMillionIn: 0.15, usdPerMillionOut: 0.6, msPerToken: 6 },
-  { name: 'gpt-4o', weight: 22, usdPerMillionIn: 2.5, usdPerMillionOut: 10, msPerToken: 12 },
-  { name: 'claude-sonnet-4', weight: 18, usdPerMillionIn: 3, usdPerMillionOut: 15, msPerToken: 14 },
-  {
-    name: 'claude-haiku-3.5',
-    weight: 12,
-    usdPerMillionIn: 0.8,
-    usdPerMillionOut: 4,
-    msPerToken: 7,
-  },
-  {
-    name: 'gemini-2.5-pro',
-    weight: 8,
-    usdPerMillionIn: 1.25,
-    usdPerMillionOut: 10,
-    msPerToken: 11,
-  },
-];
+/** Prices are in US dollars per million tokens. */
+const models = weighted([
+  { name: 'gpt-4o-mini', weight: 40, priceIn: 0.15, priceOut: 0.6, msPerToken: 6 },
+  { name: 'gpt-4o', weight: 22, priceIn: 2.5, priceOut: 10, msPerToken: 12 },
+  { name: 'claude-sonnet-4', weight: 18, priceIn: 3, priceOut: 15, msPerToken: 14 },
+  { name: 'claude-haiku-3.5', weight: 12, priceIn: 0.8, priceOut: 4, msPerToken: 7 },
+  { name: 'gemini-2.5-pro', weight: 8, priceIn: 1.25, priceOut: 10, msPerToken: 11 },
+]);
 
-interface DemoFeature {
-  name: string | null;
-  weight: number;
-  tokensIn: number;
-  tokensOut: number;
-}
-
-const features: readonly DemoFeature[] = [
+const features = weighted([
   { name: 'chat', weight: 45, tokensIn: 350, tokensOut: 180 },
   { name: 'search', weight: 20, tokensIn: 900, tokensOut: 60 },
   { name: 'summarize', weight: 15, tokensIn: 2400, tokensOut: 220 },
   { name: 'classify', weight: 10, tokensIn: 140, tokensOut: 5 },
   { name: 'code-review', weight: 5, tokensIn: 3800, tokensOut: 520 },
   { name: null, weight: 5, tokensIn: 200, tokensOut: 100 },
-];
+]);
 
 const errorShare = 0.018;
 const errors = [
@@ -90,12 +65,12 @@ export function* demoDrafts(count: number, seed: number): Generator<TraceDraft> 
 }
 
 function demoDraft(random: () => number): TraceDraft {
-  const model = pick(models, random);
-  const feature = pick(features, random);
+  const model = oneOf(models, random);
+  const feature = oneOf(features, random);
   const failed = random() < errorShare;
   const tokensIn = longTail(feature.tokensIn, random);
   const tokensOut = failed ? 0 : longTail(feature.tokensOut, random);
-  const usd = (tokensIn * model.usdPerMillionIn + tokensOut * model.usdPerMillionOut) / 1e6;
+  const usd = (tokensIn * model.priceIn + tokensOut * model.priceOut) / 1e6;
   return draftTrace({
     model: model.name,
     input: oneOf(questions, random),
@@ -113,10 +88,8 @@ function demoDraft(random: () => number): TraceDraft {
 }
 
 function answer(random: () => number): string {
-  const parts = Array.from({ length: 1 + Math.floor(random() * 4) }, () =>
-    oneOf(sentences, random),
-  );
-  return parts.join(' ');
+  const count = 1 + Math.floor(random() * 4);
+  return Array.from({ length: count }, () => oneOf(sentences, random)).join(' ');
 }
 
 /** How busy each hour of a UTC day is. */
@@ -127,35 +100,27 @@ const hourUs = 3_600_000_000;
 
 /** Ascending times between two moments, with more of them by day than by night. */
 export function* demoTimes(count: number, fromUs: number, toUs: number): Generator<number> {
-  const slices = hourSlices(fromUs, toUs);
-  const total = slices.reduce((sum, { weight }) => sum + weight, 0);
-  let at = 0;
+  const hours = hoursBetween(fromUs, Math.max(fromUs + 1, toUs));
+  const total = hours.reduce((sum, { weight }) => sum + weight, 0);
   let passed = 0;
-  for (let i = 0; i < count; i++) {
-    const target = ((i + 0.5) / count) * total;
-    while (at < slices.length - 1 && passed + (slices[at]?.weight ?? 0) < target) {
-      passed += slices[at]?.weight ?? 0;
-      at += 1;
-    }
-    const slice = slices[at] ?? { startUs: fromUs, endUs: toUs, weight: 1 };
-    const share = Math.min(1, (target - passed) / slice.weight);
-    yield Math.floor(slice.startUs + share * (slice.endUs - slice.startUs));
+  let made = 0;
+  for (const { startUs, endUs, weight } of hours) {
+    passed += weight;
+    const due = Math.round((passed / total) * count) - made;
+    for (let i = 0; i < due; i++) yield Math.floor(startUs + ((i + 0.5) / due) * (endUs - startUs));
+    made += due;
   }
 }
 
-function hourSlices(fromUs: number, toUs: number) {
-  const slices: { startUs: number; endUs: number; weight: number }[] = [];
-  for (let startUs = fromUs; startUs < toUs;) {
-    const hour = Math.floor(startUs / hourUs);
+/** The first and the last may be parts of an hour. */
+function hoursBetween(fromUs: number, toUs: number) {
+  const firstHour = Math.floor(fromUs / hourUs);
+  return Array.from({ length: Math.ceil(toUs / hourUs) - firstHour }, (_, i) => {
+    const hour = firstHour + i;
+    const startUs = Math.max(fromUs, hour * hourUs);
     const endUs = Math.min(toUs, (hour + 1) * hourUs);
-    slices.push({
-      startUs,
-      endUs,
-      weight: ((hourWeights[hour % 24] ?? 1) * (endUs - startUs)) / hourUs,
-    });
-    startUs = endUs;
-  }
-  return slices;
+    return { startUs, endUs, weight: (hourWeights[hour % 24] ?? 1) * (endUs - startUs) };
+  });
 }
 
 /** Mostly near the middle, seldom far above it. */
@@ -163,13 +128,9 @@ function longTail(middle: number, random: () => number): number {
   return Math.max(1, Math.round(middle * Math.exp((random() + random() + random() - 1.5) * 1.2)));
 }
 
-function pick<T extends { weight: number }>(choices: readonly T[], random: () => number): T {
-  let left = random() * choices.reduce((sum, { weight }) => sum + weight, 0);
-  for (const choice of choices) {
-    left -= choice.weight;
-    if (left < 0) return choice;
-  }
-  return choices.at(-1) as T;
+/** Each choice as often as its weight says. */
+function weighted<T extends { weight: number }>(choices: readonly T[]): T[] {
+  return choices.flatMap((choice) => Array.from({ length: choice.weight }, () => choice));
 }
 
 function oneOf<T>(choices: readonly T[], random: () => number): T {

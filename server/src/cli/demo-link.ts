@@ -5,19 +5,18 @@ import type { Store } from '../store/store.ts';
 import { makeKey } from '../store/teams-and-keys.ts';
 import type { Team } from '../store/teams-and-keys.ts';
 import type { Call } from './command.ts';
-import { addressWords, listenWords, serverAddress } from './server-address.ts';
+import { addressWords, listenWords } from './server-address.ts';
 import { flagWords } from './shell-words.ts';
 import { sessionKey } from './sign-in.ts';
 import { codeLifeInWords, signInLink } from './sign-in-link.ts';
 
 /** A one-time link to the team's dashboard, or null if no server on this database answers at the configured address. */
 export async function demoLink(
-  call: Call,
   store: Store,
   team: Team,
+  url: string,
   nowUs: number,
 ): Promise<string | null> {
-  const url = serverAddress(call);
   const { code, record } = makeSignInCode(await keyForLink(store, team, nowUs), nowUs);
   await store.addSignInCode(record, nowUs);
   if (await isServedAt(url, code)) return signInLink(url, code);
@@ -27,12 +26,12 @@ export async function demoLink(
 }
 
 /** What to do next, in words. */
-export function demoHint(call: Call, team: Team, link: string | null): string {
+export function demoHint(call: Call, team: Team, url: string, link: string | null): string {
   if (link !== null) {
     return `To see them, open this link. It signs in to the dashboard and ${codeLifeInWords}:\n\n  ${link}\n`;
   }
   return (
-    `No server on this database answers at ${serverAddress(call)}. To see the traces, start one:\n\n` +
+    `No server on this database answers at ${url}. To see the traces, start one:\n\n` +
     `  ${call.line('serve', ...listenWords(call))}\n\n` +
     'and print a link that opens the dashboard signed in:\n\n' +
     `  ${call.line('sign-in', ...flagWords('team', team.name), ...addressWords(call))}\n`

@@ -1,13 +1,12 @@
-import { settingFlags } from '../config.ts';
 import { usPerDay } from '../core/clock.ts';
 import type { TraceDraft } from '../core/trace-fields.ts';
 import { OperatorError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
-import { jsonFlag, textFlag } from './command.ts';
+import { storeFlags } from './command.ts';
 import type { Call, Command } from './command.ts';
 import { demoDrafts, demoTimes } from './demo-data.ts';
 import { demoHint, demoLink } from './demo-link.ts';
-import { openProgress } from './progress.ts';
+import { openProgress, openStopwatch } from './progress.ts';
 import { addressFlags, serverAddress } from './server-address.ts';
 import { checkTeamName, withNewStore } from './with-store.ts';
 
@@ -17,14 +16,12 @@ const batchesInFlight = 3;
 export const demo: Command = {
   name: 'demo',
   summary: 'Fill a team with sample traces',
-  words: [],
   flags: {
-    count: { type: 'string', help: 'number of traces, default 10000' },
-    team: { type: 'string', help: 'name of the team, default "demo"; created if there is none' },
-    days: { type: 'string', help: 'spread the traces over this many days up to now, default 30' },
-    seed: { type: 'string', help: 'a number, default 1; the same seed gives the same traces' },
-    ...jsonFlag,
-    ...settingFlags('database'),
+    count: { help: 'number of traces, default 10000' },
+    team: { help: 'name of the team, default "demo"; created if there is none' },
+    days: { help: 'spread the traces over this many days up to now, default 30' },
+    seed: { help: 'a number, default 1; the same seed gives the same traces' },
+    ...storeFlags,
     ...addressFlags,
   },
   more:
@@ -36,25 +33,22 @@ export const demo: Command = {
     const days = numberFlag(call, 'days', 30, 3650);
     const seed = numberFlag(call, 'seed', 1, 2 ** 31);
     // Before anything is stored: it may not be valid.
-    serverAddress(call);
-    const name = checkTeamName('--team', textFlag(call, 'team') ?? 'demo');
-    return withNewStore(call, async (store, clock) => {
+    const url = serverAddress(call);
+    const name = checkTeamName('--team', call.flags['team'] ?? 'demo');
+    return withNewStore(async (store, clock) => {
       const nowUs = clock();
       const { team } = await store.ensureTeam(name, nowUs);
       const fromUs = Math.max(nowUs - days * usPerDay, (await newestTimeUs(store, team.id)) + 1);
-      const startMs = performance.now();
+      const elapsed = openStopwatch();
       await fill(store, team.id, demoDrafts(count, seed), demoTimes(count, fromUs, nowUs), count);
-      const seconds = Number(((performance.now() - startMs) / 1000).toFixed(1));
-      const link = await demoLink(call, store, team, clock());
-      const product = { team_id: team.id, team: team.name, traces: count, seconds, link };
+      const seconds = elapsed();
+      const link = await demoLink(store, team, url, clock());
       call.print(
-        call.flags['json']
-          ? JSON.stringify(product)
-          : `Stored ${count} traces for the team "${team.name}" in ${seconds} s.\n` +
-              demoHint(call, team, link),
+        { team_id: team.id, team: team.name, traces: count, seconds, link },
+        `Stored ${count} traces for the team "${team.name}" in ${seconds} s.\n` +
+          demoHint(call, team, url, link),
       );
-      return 0;
-    });
+    })(call);
   },
 };
 
@@ -66,7 +60,7 @@ async function fill(
   times: Iterator<number>,
   count: number,
 ): Promise<void> {
-  const progress = openProgress('traces');
+  using progress = openProgress('traces');
   let stored = 0;
   let made = 0;
   async function worker(): Promise<void> {
@@ -85,7 +79,6 @@ async function fill(
     }
   }
   await Promise.all(Array.from({ length: batchesInFlight }, worker));
-  progress.end();
 }
 
 function take<T>(source: Iterator<T>, count: number): T[] {
@@ -93,17 +86,14 @@ function take<T>(source: Iterator<T>, count: number): T[] {
 }
 
 async function newestTimeUs(store: Store, teamId: string): Promise<number> {
-  const { first } = await store.page(teamId, {
-    page: 1,
-    limit: 1,
-    omit: new Set(['input', 'output']),
-  });
+  const omit = new Set(['input', 'output'] as const);
+  const { first } = await store.page(teamId, { page: 1, limit: 1, omit });
   return first[0]?.createdAtUs ?? 0;
 }
 
 function numberFlag(call: Call, name: string, fallback: number, max: number): number {
-  const text = textFlag(call, name);
-  if (text === null) return fallback;
+  const text = call.flags[name];
+  if (text === undefined) return fallback;
   const value = /^[0-9]{1,10}$/.test(text) ? Number(text) : NaN;
   if (value >= 1 && value <= max) return value;
   throw new OperatorError(`--${name} must be a whole number from 1 to ${max}.`);

@@ -1,53 +1,45 @@
 import type { Command } from './command.ts';
 import type { Program } from './program.ts';
+import { alignColumns } from './table.ts';
 
 export function overviewHelp(commands: readonly Command[], { run }: Program): string {
   return [
     'TraceTally records every AI call a team makes and reports cost, latency and errors.',
     '',
-    `Usage: ${run} COMMAND [FLAGS]`,
-    '',
-    ...summaries(commands),
-    '',
-    `For help on a command, run: ${run} COMMAND --help`,
+    groupHelp(commands, run),
     `For the version, run: ${run} --version`,
   ].join('\n');
 }
 
-/** The commands that begin with the same word, such as `keys`. */
-export function groupHelp(word: string, commands: readonly Command[], { run }: Program): string {
+/** Lists commands that begin with the same words: the program, and perhaps a group such as `keys`. */
+export function groupHelp(commands: readonly Command[], start: string): string {
   return [
-    `Usage: ${run} ${word} COMMAND [FLAGS]`,
+    `Usage: ${start} COMMAND [FLAGS]`,
     '',
-    ...summaries(commands),
+    alignColumns(
+      commands.map(({ name, summary }) => [name, summary]),
+      '  ',
+    ),
     '',
-    `For help on a command, run: ${run} ${word} COMMAND --help`,
+    `For help on a command, run: ${start} COMMAND --help`,
   ].join('\n');
 }
 
 export function commandHelp(
-  { name, summary, words, flags, more, examples = [] }: Command,
+  { name, summary, words = [], flags, more, examples = [] }: Command,
   { run }: Program,
 ): string {
-  const rows = Object.entries(flags).map(
-    ([flag, { type, help }]) => [`--${flag}${type === 'string' ? ' …' : ''}`, help] as const,
-  );
+  const rows = Object.entries(flags).map(([flag, { type, help }]) => [
+    type === 'boolean' ? `--${flag}` : `--${flag} …`,
+    help,
+  ]);
   return [
     `${summary}.`,
     '',
     `Usage: ${run} ${[name, ...words].join(' ')} [FLAGS]`,
     '',
-    ...columns([...rows, ['--help', 'show this text']]),
+    alignColumns([...rows, ['--help', 'show this text']], '  '),
     ...(more === undefined ? [] : ['', more]),
     ...(examples.length === 0 ? [] : ['', ...examples.map((example) => `  ${run} ${example}`)]),
   ].join('\n');
-}
-
-function summaries(commands: readonly Command[]): string[] {
-  return columns(commands.map(({ name, summary }) => [name, summary] as const));
-}
-
-function columns(rows: readonly (readonly [string, string])[]): string[] {
-  const width = Math.max(...rows.map(([left]) => left.length));
-  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
 }

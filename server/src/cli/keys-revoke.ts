@@ -1,5 +1,4 @@
-import { settingFlags } from '../config.ts';
-import { jsonFlag } from './command.ts';
+import { storeFlags } from './command.ts';
 import type { Command } from './command.ts';
 import { keyWithId, withStore } from './with-store.ts';
 
@@ -7,16 +6,14 @@ export const keysRevoke: Command = {
   name: 'keys revoke',
   summary: 'Revoke an API key; it stops working within a second',
   words: ['KEY_ID'],
-  flags: { ...jsonFlag, ...settingFlags('database') },
-  run: (call) =>
-    withStore(call, async (store, clock) => {
-      const id = call.words[0] ?? '';
-      const isRevoked = await store.revokeKey(id, clock());
-      if (!isRevoked) await keyWithId(call, store, id);
-      const sentence = isRevoked
-        ? `Revoked the key ${id}.`
-        : `The key ${id} has already been revoked.`;
-      call.print(call.flags['json'] ? JSON.stringify({ key_id: id, revoked: true }) : sentence);
-      return 0;
-    }),
+  flags: storeFlags,
+  run: withStore(async (store, clock, call) => {
+    const id = call.words[0] ?? '';
+    const isRevoked = await store.revokeKey(id, clock());
+    if (!isRevoked) await keyWithId(call, store, id);
+    call.print(
+      { key_id: id, revoked: true },
+      isRevoked ? `Revoked the key ${id}.` : `The key ${id} has already been revoked.`,
+    );
+  }),
 };

@@ -1,25 +1,18 @@
-import type { NewKey } from '../store/teams-and-keys.ts';
-import { formatTimestamp } from '../core/clock.ts';
+import type { NewKey, Team } from '../store/teams-and-keys.ts';
 import type { Call } from './command.ts';
+import { optionalTime } from './table.ts';
 
 /** The one time a key is shown. */
 export function printKey(
   call: Call,
   key: string,
-  record: NewKey,
-  team: { id: string; name: string },
+  { id, scope, name, expiresAtUs }: NewKey,
+  team: Pick<Team, 'id' | 'name'>,
 ): void {
-  const expires = record.expiresAtUs === null ? null : formatTimestamp(record.expiresAtUs);
-  if (call.flags['json']) {
-    const { id, scope, name } = record;
-    call.print(
-      JSON.stringify({ key, key_id: id, team_id: team.id, team: team.name, scope, name, expires }),
-    );
-    return;
-  }
-  call.print(key);
-  call.note(
-    `API key ${record.id} of the team "${team.name}": scope ${record.scope}, ` +
+  const expires = optionalTime(expiresAtUs);
+  call.print({ key, key_id: id, team_id: team.id, team: team.name, scope, name, expires }, key);
+  call.hint(
+    `API key ${id} of the team "${team.name}": scope ${scope}, ` +
       `${expires === null ? 'does not expire' : `valid until ${expires}`}. It is not shown again.`,
   );
 }

@@ -1,5 +1,5 @@
 import { basename, dirname, join, relative, sep } from 'node:path';
-import type { NpmStart } from '../config.ts';
+import type { readStart } from '../config.ts';
 import { shellWord } from './shell-words.ts';
 
 /** How to start this program again from the same shell and folder, ready to be pasted. */
@@ -11,20 +11,18 @@ export interface Program {
 }
 
 /** What is known about how this process was started. */
-export interface Start {
+export interface Start extends ReturnType<typeof readStart> {
   /** As typed or found by the shell: `node`, or a path. */
   node: string;
   /** The absolute path of the script, which may be a link to the launcher. */
   script: string;
   folder: string;
-  /** The folders in which the shell looks for programs. */
-  searchPath: readonly string[];
-  npm: NpmStart | null;
 }
 
 const launcherInCheckout = join('server', 'bin', 'tracetally.js');
 
-export function programOf({ node, script, folder, searchPath, npm }: Start): Program {
+export function programOf(start: Start): Program {
+  const { script, npm } = start;
   if (npm !== null && script === join(npm.packageFolder, launcherInCheckout)) {
     // npm finds the package from any folder inside it; from elsewhere it was started with --prefix.
     const prefix = isInside(npm.shellFolder, npm.packageFolder)
@@ -32,16 +30,11 @@ export function programOf({ node, script, folder, searchPath, npm }: Start): Pro
       : ` --prefix ${shellWord(npm.packageFolder)}`;
     return { run: `npm run -s${prefix} tracetally --`, serve: `npm start${prefix} --` };
   }
-  const run = startOf(node, script, folder, searchPath);
+  const run = startOf(start);
   return { run, serve: `${run} serve` };
 }
 
-function startOf(
-  node: string,
-  script: string,
-  folder: string,
-  searchPath: readonly string[],
-): string {
+function startOf({ node, script, folder, searchPath }: Start): string {
   const name = basename(script);
   const shown = isInside(script, folder) ? relative(folder, script) : script;
   if (name.endsWith('.js')) return `${shellWord(node)} ${shellWord(shown)}`;

@@ -1,10 +1,10 @@
 import closeWithGrace from 'close-with-grace';
 import {
   allSettings,
-  defaultServerUrl,
   defaultTeam,
   envOnlyHelp,
   readConfig,
+  readServerUrl,
   settingFlags,
 } from '../config.ts';
 import { limits } from '../limits.ts';
@@ -17,7 +17,6 @@ import { codeLifeInWords, signInLink } from './sign-in-link.ts';
 export const serve: Command = {
   name: 'serve',
   summary: 'Run the service',
-  words: [],
   flags: settingFlags(...allSettings),
   more: `A flag takes precedence over its environment variable. Only an environment variable can set:\n  ${envOnlyHelp}`,
   async run(call) {
@@ -29,7 +28,6 @@ export const serve: Command = {
     // After the signal handlers: a reader of the greeting may send a signal at once.
     greet(call, service);
     await stopped;
-    return 0;
   },
 };
 
@@ -86,7 +84,8 @@ const noDashboard =
   'The dashboard has not been built, so only the API is served. To build it, run "npm ci" and then "npm start" in the checkout.';
 
 function dashboardParagraph(call: Call, url: string, code: string): string {
-  const address = url === defaultServerUrl() ? [] : flagWords('url', url);
+  const isDefault = url === readServerUrl({}, {});
+  const address = isDefault ? [] : flagWords('url', url);
   const again = call.line('sign-in', ...flagWords('team', defaultTeam), ...address);
   return `Open the dashboard, signed in. The link ${codeLifeInWords}:
 

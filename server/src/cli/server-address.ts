@@ -1,13 +1,11 @@
 import { readServerUrl, repeatedSettings, settingFlags } from '../config.ts';
 import { OperatorError } from '../errors.ts';
-import { textFlag } from './command.ts';
 import type { Call, Flag } from './command.ts';
 import { flagWords } from './shell-words.ts';
 
 /** Flags of commands that print a link to a server. */
 export const addressFlags: Readonly<Record<string, Flag>> = {
   url: {
-    type: 'string',
     help: 'address of the server for the browser, such as https://tally.example; default from the flags below',
   },
   ...settingFlags('host', 'port', 'basePath'),
@@ -15,9 +13,9 @@ export const addressFlags: Readonly<Record<string, Flag>> = {
 
 /** Where the browser reaches the server. */
 export function serverAddress(call: Call): string {
-  const text = textFlag(call, 'url');
-  if (text === null) return readServerUrl(call.flags);
-  const url = URL.canParse(text) ? new URL(text) : null;
+  const text = call.flags['url'];
+  if (text === undefined) return readServerUrl(call.flags);
+  const url = URL.parse(text);
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
   if (isPlain) return url.href.replace(/\/+$/, '');
   throw new OperatorError(
@@ -27,13 +25,13 @@ export function serverAddress(call: Call): string {
 
 /** The settings that decide where a server listens, to be repeated in a hint. */
 export function listenWords({ flags }: Call): string[] {
-  return repeatedSettings(flags, 'host', 'port', 'basePath').flatMap(({ flag, text }) =>
+  return repeatedSettings(flags, 'host', 'port', 'basePath').flatMap(([flag, text]) =>
     flagWords(flag, text),
   );
 }
 
 /** The same for commands that have `addressFlags`. */
 export function addressWords(call: Call): string[] {
-  const url = textFlag(call, 'url');
-  return [...listenWords(call), ...(url === null ? [] : flagWords('url', url))];
+  const url = call.flags['url'];
+  return [...listenWords(call), ...(url === undefined ? [] : flagWords('url', url))];
 }

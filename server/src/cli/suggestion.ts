@@ -14,29 +14,23 @@ export function closest(typed: string, candidates: readonly string[]): string | 
 
 /** How many characters must be inserted, removed, replaced or swapped with their neighbour. */
 export function editsBetween(from: string, to: string): number {
-  let beforeLast: number[] = [];
-  let last = Array.from({ length: to.length + 1 }, (_, column) => column);
+  // edits[row][column] is the number of edits between the first `row` and the first `column` characters.
+  const edits: number[][] = [];
+  const at = (row: number, column: number): number =>
+    row === 0 || column === 0 ? row + column : (edits[row]?.[column] ?? Infinity);
   for (let row = 1; row <= from.length; row++) {
-    const current = [row];
+    const current: number[] = [];
+    edits[row] = current;
     for (let column = 1; column <= to.length; column++) {
       const isSame = from[row - 1] === to[column - 1];
-      const isSwap =
-        row > 1 &&
-        column > 1 &&
-        from[row - 1] === to[column - 2] &&
-        from[row - 2] === to[column - 1];
+      const isSwap = from[row - 1] === to[column - 2] && from[row - 2] === to[column - 1];
       current[column] = Math.min(
-        at(last, column) + 1,
-        at(current, column - 1) + 1,
-        at(last, column - 1) + (isSame ? 0 : 1),
-        isSwap ? at(beforeLast, column - 2) + 1 : Infinity,
+        at(row - 1, column) + 1,
+        at(row, column - 1) + 1,
+        at(row - 1, column - 1) + (isSame ? 0 : 1),
+        isSwap ? at(row - 2, column - 2) + 1 : Infinity,
       );
     }
-    [beforeLast, last] = [last, current];
   }
-  return at(last, to.length);
-}
-
-function at(row: readonly number[], column: number): number {
-  return row[column] ?? Infinity;
+  return at(from.length, to.length);
 }

@@ -1,32 +1,25 @@
-import { settingFlags } from '../config.ts';
 import { formatTimestamp } from '../core/clock.ts';
-import { jsonFlag } from './command.ts';
+import { storeFlags } from './command.ts';
 import type { Command } from './command.ts';
-import { formatTable } from './table.ts';
+import { printList } from './table.ts';
 import { withStore } from './with-store.ts';
 
 export const teamsList: Command = {
   name: 'teams list',
   summary: 'List the teams',
-  words: [],
-  flags: { ...jsonFlag, ...settingFlags('database') },
-  run: (call) =>
-    withStore(call, async (store, clock) => {
-      const teams = (await store.teams(clock())).map((team) => ({
-        team: team.name,
-        team_id: team.id,
-        traces: team.traces,
-        live_keys: team.liveKeys,
-        created: formatTimestamp(team.createdAtUs),
-      }));
-      call.print(
-        call.flags['json']
-          ? JSON.stringify(teams)
-          : formatTable(
-              ['TEAM', 'ID', 'TRACES', 'LIVE KEYS', 'CREATED'],
-              teams.map((team) => Object.values(team).map(String)),
-            ),
-      );
-      return 0;
-    }),
+  flags: storeFlags,
+  run: withStore(async (store, clock, call) => {
+    const teams = [];
+    for (const team of await store.teams(clock())) {
+      teams.push({ ...team, timeZone: await store.timeZone(team.id) });
+    }
+    printList(call, teams, [
+      ['TEAM', 'team', ({ name }) => name],
+      ['ID', 'team_id', ({ id }) => id],
+      ['TIME ZONE', 'time_zone', ({ timeZone }) => timeZone],
+      ['TRACES', 'traces', ({ traces }) => traces],
+      ['LIVE KEYS', 'live_keys', ({ liveKeys }) => liveKeys],
+      ['CREATED', 'created', ({ createdAtUs }) => formatTimestamp(createdAtUs)],
+    ]);
+  }),
 };

@@ -1,15 +1,17 @@
 import { parseArgs } from 'node:util';
 import { isWellFormedKey } from '../core/api-key.ts';
 import { isWellFormedSignInCode } from '../core/sign-in-code.ts';
-import type { Call, Command } from './command.ts';
-import type { Program } from './program.ts';
+import type { Call, Command, Flag } from './command.ts';
 import { closest } from './suggestion.ts';
 
-/** The command line was not understood. The message says what is wrong and how to get help. */
+/** The command line was not understood. The message says what is wrong. */
 export class UsageError extends Error {
-  constructor(problem: string, program: Program, helpAbout = '') {
-    const help = [program.run, helpAbout, '--help'].filter((word) => word !== '').join(' ');
-    super(`${problem}\nFor help, run: ${help}`);
+  /** The words between the program and `--help` that lead to the right help. */
+  readonly helpAbout: readonly string[];
+
+  constructor(problem: string, ...helpAbout: string[]) {
+    super(problem);
+    this.helpAbout = helpAbout;
   }
 }
 
@@ -22,7 +24,6 @@ export function groupOf(commands: readonly Command[], word: string): Command[] {
 export function findCommand(
   commands: readonly Command[],
   args: readonly string[],
-  program: Program,
 ): { command: Command; rest: readonly string[] } {
   for (const wordCount of [2, 1]) {
     const name = args.slice(0, wordCount).join(' ');
@@ -34,32 +35,30 @@ export function findCommand(
   if (first.startsWith('-')) {
     const flag = nameOfFlag(first);
     const meant = suggestion(flag, ['--help', '--version']);
-    throw new UsageError(`Unknown flag ${flag}.${meant} A command comes first.`, program);
+    throw new UsageError(`Unknown flag ${flag}.${meant} A command comes first.`);
   }
   const group = groupOf(commands, first);
   if (group.length === 0) {
     const names = commands.flatMap(({ name }) => [name, name.split(' ')[0] ?? '']);
     const known = [...new Set([...names, 'help', '--version'])];
     const meant = suggestion(`${first} ${second}`, known) || suggestion(first, known);
-    throw new UsageError(`Unknown command "${shown(first)}".${meant}`, program);
+    throw new UsageError(`Unknown command "${shown(first)}".${meant}`);
   }
   const names = group.map(({ name }) => name);
   if (second === '') {
-    throw new UsageError(`"${first}" is not a whole command: ${oneOf(names)}.`, program, first);
+    throw new UsageError(`"${first}" is not a whole command: ${oneOf(names)}.`, first);
   }
   const meant = suggestion(`${first} ${second}`, names) || ` Known are ${names.join(', ')}.`;
-  throw new UsageError(`Unknown command "${first} ${shown(second)}".${meant}`, program, first);
+  throw new UsageError(`Unknown command "${first} ${shown(second)}".${meant}`, first);
 }
 
+export type ParsedCall = Pick<Call, 'flags' | 'switches' | 'words'>;
+
 /** Flags and arguments of a command. `util.parseArgs` only splits them, so that errors have our own words. */
-export function parseCall(
-  command: Command,
-  args: readonly string[],
-  program: Program,
-): Pick<Call, 'flags' | 'words'> {
-  const misused: Misused = (problem) => new UsageError(problem, program, command.name);
+export function parseCall(command: Command, args: readonly string[]): ParsedCall {
+  const misused = (problem: string) => new UsageError(problem, command.name);
   const options = Object.fromEntries(
-    Object.entries(command.flags).map(([name, { type }]) => [name, { type }]),
+    Object.entries(command.flags).map(([name, { type = 'string' as const }]) => [name, { type }]),
   );
   const { tokens } = parseArgs({
     args: [...args],
@@ -68,7 +67,8 @@ export function parseCall(
     strict: false,
     tokens: true,
   });
-  const flags: Record<string, string | boolean> = {};
+  const flags: Record<string, string> = {};
+  const switches = new Set<string>();
   const words: string[] = [];
   for (const token of tokens) {
     if (token.kind === 'positional') words.push(token.value);
@@ -80,13 +80,22 @@ export function parseCall(
       const typed = nameOfFlag(args[token.index] ?? token.rawName);
       throw misused(`Unknown flag ${typed}.${suggestion(typed, known)}`);
     }
-    flags[token.name] = flag.type === 'boolean' ? isOn(token, misused) : valueOf(token, misused);
+    const problem = valueProblem(flag, token);
+    if (problem !== null) throw misused(problem);
+    if (flag.type === 'boolean') switches.add(token.name);
+    else flags[token.name] = token.value ?? '';
   }
-  checkWords(command, words, misused);
-  return { flags, words };
+  const problem = wordsProblem(command, words);
+  if (problem !== null) throw misused(problem);
+  return { flags, switches, words };
 }
 
-type Misused = (problem: string) => UsageError;
+function valueProblem({ type }: Flag, { rawName, value, inlineValue }: FlagToken): string | null {
+  if (type === 'boolean') return inlineValue ? `${rawName} takes no value.` : null;
+  if (value === undefined) return `${rawName} needs a value.`;
+  if (inlineValue || !value.startsWith('-')) return null;
+  return `${rawName} needs a value. A value that begins with a dash is written ${rawName}=VALUE.`;
+}
 
 interface FlagToken {
   rawName: string;
@@ -95,26 +104,13 @@ interface FlagToken {
   inlineValue?: boolean | undefined;
 }
 
-function isOn({ rawName, inlineValue }: FlagToken, misused: Misused): true {
-  if (inlineValue === true) throw misused(`${rawName} takes no value.`);
-  return true;
-}
-
-function valueOf({ rawName, value, inlineValue }: FlagToken, misused: Misused): string {
-  if (value === undefined) throw misused(`${rawName} needs a value.`);
-  if (inlineValue === true || !value.startsWith('-')) return value;
-  throw misused(
-    `${rawName} needs a value. A value that begins with a dash is written ${rawName}=VALUE.`,
-  );
-}
-
-function checkWords({ name, words }: Command, given: readonly string[], misused: Misused): void {
+function wordsProblem({ name, words = [] }: Command, given: readonly string[]): string | null {
   const missing = words[given.length];
-  if (missing !== undefined) throw misused(`"${name}" needs ${missing}.`);
+  if (missing !== undefined) return `"${name}" needs ${missing}.`;
   const extra = given[words.length];
-  if (extra === undefined) return;
+  if (extra === undefined) return null;
   const takes = words.length === 0 ? 'no arguments' : `only ${words.join(' ')}`;
-  throw misused(`Unexpected argument "${shown(extra)}": "${name}" takes ${takes} besides flags.`);
+  return `Unexpected argument "${shown(extra)}": "${name}" takes ${takes} besides flags.`;
 }
 
 /** `--team=search` is the flag `--team`. */

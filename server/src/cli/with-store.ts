@@ -6,36 +6,55 @@ import { parseUuid } from '../core/uuid.ts';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { openStore } from '../store/open-store.ts';
+import type { Database } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
 import type { KeyRecord, Team } from '../store/teams-and-keys.ts';
-import type { Call } from './command.ts';
+import type { Call, Command } from './command.ts';
+import { openProgress } from './progress.ts';
 
-/** Opens a store that exists, beside a server that may be running, and closes it whatever happens. */
-export function withStore<T>(call: Call, work: Work<T>): Promise<T> {
-  return usingStore(call, work, true);
+const systemClock = { kind: 'system' } as const;
+
+type Work = (store: Store, clock: Clock, call: Call) => Promise<boolean | void>;
+
+/** Runs a command on the store that its flags name, which must exist. A server may run on it. */
+export function withStore(work: Work): Command['run'] {
+  return onStore(work, { mustExist: true });
 }
 
 /** The same, but creates the store if there is none. */
-export function withNewStore<T>(call: Call, work: Work<T>): Promise<T> {
-  return usingStore(call, work, false);
+export function withNewStore(work: Work): Command['run'] {
+  return onStore(work, { mustExist: false });
 }
 
-type Work<T> = (store: Store, clock: Clock) => Promise<T>;
+function onStore(work: Work, options: { mustExist: boolean }): Command['run'] {
+  return async (call) => {
+    await using store = await openTool(readDatabase(call.flags), options);
+    return await work(store, openClock(systemClock), call);
+  };
+}
 
-async function usingStore<T>(call: Call, work: Work<T>, mustExist: boolean): Promise<T> {
-  const clock = { kind: 'system' } as const;
-  const store = await openStore(readDatabase(call.flags), {
-    clock,
+/** Opens a store beside a server that may be running. `await using` closes it whatever happens. */
+export async function openTool(
+  database: Database,
+  options: { mustExist: boolean },
+): Promise<Store & AsyncDisposable> {
+  using progress = openProgress('traces upgraded');
+  const store = await openStore(database, {
+    ...options,
+    clock: systemClock,
     role: 'tool',
-    mustExist,
+    onUpgrade: ({ done, total }) => progress.show(done, total),
   });
-  try {
-    return await work(store, openClock(clock));
-  } finally {
-    await store.close();
-  }
+  return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
 
+/** The team that --team names, or null if the flag is not given. */
+export async function chosenTeam(call: Call, store: Store): Promise<Team | null> {
+  const nameOrId = call.flags['team'];
+  return nameOrId === undefined ? null : teamNamed(call, store, nameOrId);
+}
+
+/** The team with this name or id. */
 export async function teamNamed(call: Call, store: Store, nameOrId: string): Promise<Team> {
   const team = await store.findTeam(nameOrId);
   if (team) return team;

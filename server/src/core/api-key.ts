@@ -16,6 +16,9 @@ const alphabet = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz
 const secretChars = 30;
 const checksumChars = 6;
 const keyPattern = /^tt_[0-9A-Za-z]{36}$/;
+const envKeyPattern = new RegExp(
+  `^[\\x21-\\x7e]{${limits.envKeyCharsMin},${limits.envKeyCharsMax}}$`,
+);
 const prefixChars = 'tt_'.length + 6;
 
 /**
@@ -55,11 +58,7 @@ export function keyPrefix(key: string): string {
 
 /** The operator chooses the environment's key, so it needs only visible characters and no checksum. */
 export function isAcceptableEnvKey(text: string): boolean {
-  return (
-    text.length >= limits.envKeyCharsMin &&
-    text.length <= limits.envKeyCharsMax &&
-    /^[\x21-\x7e]+$/.test(text)
-  );
+  return envKeyPattern.test(text);
 }
 
 function checksum(secret: string): string {

@@ -70,29 +70,12 @@ let scratchSecond = NaN;
 
 /** `2026-11-04` */
 export function formatDay(day: number): string {
-  // Five times as fast as cutting a full timestamp.
-  const date = new Date(day * msPerDay);
-  const month = String(date.getUTCMonth() + 1).padStart(2, '0');
-  return `${date.getUTCFullYear()}-${month}-${String(date.getUTCDate()).padStart(2, '0')}`;
+  return new Date(day * msPerDay).toISOString().slice(0, '2026-11-04'.length);
 }
-
-const monthNames = [
-  'Jan',
-  'Feb',
-  'Mar',
-  'Apr',
-  'May',
-  'Jun',
-  'Jul',
-  'Aug',
-  'Sep',
-  'Oct',
-  'Nov',
-  'Dec',
-] as const;
 
 /** `Nov 4` */
 export function formatDayLabel(day: number): string {
-  const date = new Date(day * msPerDay);
-  return `${monthNames[date.getUTCMonth()]} ${date.getUTCDate()}`;
+  // Of the form `Wed, 04 Nov 2026 00:00:00 GMT`.
+  const [, date, month] = new Date(day * msPerDay).toUTCString().split(' ');
+  return `${month} ${Number(date)}`;
 }

@@ -31,7 +31,12 @@ export const dimensionSets = [
     grains: ['all', 'day', 'hour'],
     speed: 'hot',
   },
-  { number: 2, fields: ['environment', 'feature_name'], grains: ['all', 'day', 'hour'], speed: 'hot' },
+  {
+    number: 2,
+    fields: ['environment', 'feature_name'],
+    grains: ['all', 'day', 'hour'],
+    speed: 'hot',
+  },
   { number: 3, fields: ['user_identifier'], grains: ['all', 'day'], speed: 'wide' },
   {
     number: 4,

@@ -26,14 +26,12 @@ export class FairQueue {
     work: () => Promise<T>,
     isWanted: () => boolean = () => true,
   ): Promise<T> {
-    const line = this.#lineOf(teamId);
-    if (!this.#mayStart(line)) {
-      if (line.waiting.length >= this.#bounds.teamWaitingMax) throw this.#onFull();
-      const { promise, resolve } = Promise.withResolvers<void>();
-      line.waiting.push(resolve);
-      await promise;
-    } else {
+    const line = this.#teams.getOrInsertComputed(teamId, newLine);
+    if (this.#mayStart(line)) {
       this.#start(line);
+    } else {
+      if (line.waiting.length >= this.#bounds.teamWaitingMax) throw this.#onFull();
+      await new Promise<void>((resolve) => line.waiting.push(resolve));
     }
     try {
       if (!isWanted()) throw this.#onFull();
@@ -41,15 +39,6 @@ export class FairQueue {
     } finally {
       this.#end(teamId, line);
     }
-  }
-
-  #lineOf(teamId: string): TeamLine {
-    let line = this.#teams.get(teamId);
-    if (!line) {
-      line = { running: 0, waiting: [] };
-      this.#teams.set(teamId, line);
-    }
-    return line;
   }
 
   #mayStart(line: TeamLine): boolean {
@@ -86,3 +75,5 @@ interface TeamLine {
   running: number;
   waiting: (() => void)[];
 }
+
+const newLine = (): TeamLine => ({ running: 0, waiting: [] });

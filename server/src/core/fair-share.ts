@@ -30,14 +30,18 @@ export class FairShare {
 
   /** Takes the amount if it is within the holder's share. */
   tryTake(holder: Holder, amount: number): boolean {
-    if (!this.#fits(holder, amount)) return false;
+    if (!this.hasRoom(holder, amount)) return false;
     this.take(holder, amount);
     return true;
   }
 
-  /** Whether the holder could take more now. */
-  hasRoom(holder: Holder): boolean {
-    return this.#fits(holder, 1);
+  /** Whether the amount is within the holder's share now. */
+  hasRoom({ teamId, keyId }: Holder, amount = 1): boolean {
+    const free = this.#total - this.#used;
+    const team = this.#teams.get(teamId);
+    if (!team) return amount <= free;
+    if (team.held + amount > free) return false;
+    return keyId === null || (team.byKey.get(keyId) ?? 0) + amount <= this.#total - 2 * team.held;
   }
 
   /** Takes the amount unconditionally, for memory that is already in use and must be counted. */
@@ -61,14 +65,6 @@ export class FairShare {
     if (ofKey > 0) team.byKey.set(keyId, ofKey);
     else team.byKey.delete(keyId);
     if (team.byKey.size === 0) this.#teams.delete(teamId);
-  }
-
-  #fits({ teamId, keyId }: Holder, amount: number): boolean {
-    const free = this.#total - this.#used;
-    const team = this.#teams.get(teamId);
-    if (!team) return amount <= free;
-    if (team.held + amount > free) return false;
-    return keyId === null || (team.byKey.get(keyId) ?? 0) + amount <= this.#total - 2 * team.held;
   }
 }
 

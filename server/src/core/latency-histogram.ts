@@ -9,7 +9,7 @@ const { values, firsts } = layOut();
 
 function layOut(): { values: readonly number[]; firsts: readonly number[] } {
   const laidOut = { values: [] as number[], firsts: [] as number[] };
-  for (let first = 0; first <= valueMax; ) {
+  for (let first = 0; first <= valueMax;) {
     const value = Math.floor(first * 1.01);
     laidOut.firsts.push(first);
     laidOut.values.push(value);

@@ -25,7 +25,14 @@ export function noMeasures(): Measures {
     (typeof sumNames)[number],
     bigint
   >;
-  return { calls: 0, errors: 0, uncosted_calls: 0, latency_count: 0, ...sums, latencies: new Map() };
+  return {
+    calls: 0,
+    errors: 0,
+    uncosted_calls: 0,
+    latency_count: 0,
+    ...sums,
+    latencies: new Map(),
+  };
 }
 
 export function addMeasures(sum: Measures, other: Measures): void {
@@ -65,7 +72,7 @@ export function decodeMeasures(bytes: Uint8Array, calls: number, isError: boolea
   for (const name of sumNames) measures[name] = reader.readBigInt();
   measures.calls = calls;
   if (isError) measures.errors = calls;
-  for (let bucket = 0; !reader.isAtEnd; ) {
+  for (let bucket = 0; !reader.isAtEnd;) {
     bucket += reader.readNumber();
     measures.latencies.set(bucket, reader.readNumber());
   }

@@ -7,9 +7,7 @@ import type { LabelName } from './trace-fields.ts';
 export type QueryField = LabelName | 'status';
 
 /** For each field the accepted values, null for "not set"; or `set` for any value. A trace must match every field. */
-export type TraceFilter = Readonly<
-  Partial<Record<QueryField, readonly (string | null)[] | 'set'>>
->;
+export type TraceFilter = Readonly<Partial<Record<QueryField, readonly (string | null)[] | 'set'>>>;
 
 /** From `fromUs`, included, to `toUs`, excluded. */
 export interface TimeRange {

@@ -2,34 +2,31 @@ import rateLimit from '@fastify/rate-limit';
 import swagger from '@fastify/swagger';
 import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
+import type { FastifyRequest } from 'fastify';
 import { fail } from '../errors.ts';
 import type { KeyDirectory } from '../store/teams-and-keys.ts';
 import type { App } from './app-type.ts';
 import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
-import type { EnvKey } from './authenticator.ts';
+import type { KeyInUse } from './authenticator.ts';
 import { acceptOnlyJson } from './body-parser.ts';
 import { openFailureLog } from './failure-log.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
-import { limitByAddress, limitByKey } from './limiter.ts';
+import { openAddressLimiter, openLimiter } from './limiter.ts';
 import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
 import { beginReply, logRequest } from './reply-headers.ts';
-import { requireBody } from './require-body.ts';
 import type { Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
-import { getByFeature, getByModel } from './routes/analytics-groups.ts';
-import { getDaily } from './routes/analytics-daily.ts';
-import { getOverview } from './routes/analytics-overview.ts';
+import { getByFeature, getByModel, getDaily, getOverview } from './routes/analytics.ts';
 import { getTrace } from './routes/get-trace.ts';
 import { getTraces } from './routes/get-traces.ts';
-import { healthz } from './routes/healthz.ts';
 import { openapi } from './routes/openapi.ts';
 import { postTrace } from './routes/post-trace.ts';
 import { postTraceBatch } from './routes/post-trace-batch.ts';
-import { readyz } from './routes/readyz.ts';
+import { probes } from './routes/probes.ts';
 import { session } from './routes/session.ts';
 import { components } from './schemas.ts';
 import { serverOptions } from './server-options.ts';
@@ -37,8 +34,8 @@ import type { ServerSettings } from './server-options.ts';
 import { openSessions } from './sessions.ts';
 import { refuseUnknownParameters } from './strict-query.ts';
 
-/** Every endpoint of the API, under the base path. */
-const apiRoutes: readonly Route[] = [
+/** Every endpoint, under the base path. */
+const routes: readonly Route[] = [
   postTrace,
   postTraceBatch,
   getTraces,
@@ -50,14 +47,12 @@ const apiRoutes: readonly Route[] = [
   openapi,
   session,
   dashboard,
+  probes,
 ];
-
-/** Also at the root, for load balancers. */
-const probeRoutes: readonly Route[] = [healthz, readyz];
 
 export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
   keys: KeyDirectory;
-  envKey: EnvKey | null;
+  envKey: KeyInUse | null;
   version: string;
   keyRequestsPerMinuteMax: number | null;
   authFailuresPerMinuteMax: number;
@@ -65,16 +60,16 @@ export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
 
 export async function buildApp(options: AppOptions): Promise<App> {
   const { basePath, bodyBudget, replyBudget, isStopping, logger } = options;
-  const problemLog = { logger, failures: openFailureLog(logger) };
+  const failures = openFailureLog(logger);
   const app: App = fastify(
-    serverOptions(options, problemLog),
+    serverOptions(options, failures),
   ).withTypeProvider<TypeBoxTypeProvider>();
 
-  const methods = watchRoutes(app);
+  const allowedAt = watchRoutes(app);
   refuseUnknownParameters(app);
   acceptOnlyJson(app, bodyBudget);
   app.setSerializerCompiler(() => JSON.stringify);
-  app.setErrorHandler((error, request, reply) => sendProblem(problemLog, request, reply, error));
+  app.setErrorHandler((error, request, reply) => sendProblem(failures, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
   app.decorateRequest('caller', null);
   app.decorateRequest('startMs', 0);
@@ -88,16 +83,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
     // Releases the bytes of the body at the end, whichever route parses it.
     if (request.method !== 'GET') bodyBudget.hold(request, reply);
     // Before the body is read: an unauthenticated caller must not make us parse megabytes for a path that does not exist.
-    if (request.is404) refusePath(methods.allowedAt(request.url));
-    done();
-  });
-  app.addHook('preValidation', (request, _reply, done) => {
-    requireBody(request);
+    if (request.is404) refusePath(allowedAt(request.url));
     done();
   });
   app.addHook('onClose', async () => {
     replyBudget.close();
-    problemLog.failures.close();
+    failures.close();
   });
   // Failed requests are logged by the error handler.
   if (logger.level === 'debug') {
@@ -115,31 +106,28 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await app.register(rateLimit, { global: false });
   for (const schema of components) app.addSchema(schema);
 
-  const deps: RouteDeps = {
-    ...options,
-    gate: await openGate(app, options),
-  };
-  const addAll = (routes: readonly Route[]) => async (scope: App) => {
-    for (const route of routes) route(scope, deps);
-  };
-  await app.register(addAll([...apiRoutes, ...probeRoutes]), { prefix: basePath });
-  if (basePath !== '') await app.register(addAll(probeRoutes));
+  const deps: RouteDeps = { ...options, gate: await openGate(app, options) };
+  await app.register(
+    async (scope: App) => {
+      for (const route of routes) route(scope, deps);
+    },
+    { prefix: basePath },
+  );
+  // Load balancers may not know the base path.
+  if (basePath !== '') probes(app, deps);
   await app.ready();
   return app;
 }
 
 async function openGate(app: App, options: AppOptions): Promise<Gate> {
-  const { keys, signIns, clock, envKey } = options;
-  const { authFailuresPerMinuteMax, keyRequestsPerMinuteMax } = options;
-  const secret = await signIns.sessionSecret();
+  const { keys, signIns, clock, envKey, keyRequestsPerMinuteMax: max } = options;
+  const failuresMax = options.authFailuresPerMinuteMax;
+  const keyGenerator = (request: FastifyRequest): string => callerOf(request).keyId;
   return {
     authenticator: openAuthenticator(keys, clock, envKey),
-    sessions: openSessions({ directory: keys, clock, envKey, secret }),
-    failedAttempts: limitByAddress(app, authFailuresPerMinuteMax),
-    keyRequests:
-      keyRequestsPerMinuteMax === null
-        ? null
-        : limitByKey(app, keyRequestsPerMinuteMax, (request) => callerOf(request).keyId),
+    sessions: openSessions(keys, clock, envKey, await signIns.sessionSecret()),
+    failedAttempts: openAddressLimiter(app, 'too_many_failed_attempts', failuresMax),
+    keyRequests: max === null ? null : openLimiter(app, 'rate_limited', { max, keyGenerator }),
   };
 }
 

@@ -1,8 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { allows } from '../core/api-key.ts';
 import type { Permission } from '../core/api-key.ts';
-import { Failure, errorTable, fail } from '../errors.ts';
-import { scopeMissing } from './authenticator.ts';
+import { Failure, errorTable } from '../errors.ts';
+import { requireScope } from './authenticator.ts';
 import type { Authenticator, Caller } from './authenticator.ts';
 import type { Limiter } from './limiter.ts';
 import { isFromDashboard } from './sessions.ts';
@@ -26,19 +25,20 @@ export interface Gate {
 /** A hook that accepts a request if its key has the permission. It runs before the body is read. */
 export function requireKey(gate: Gate, permission: Permission) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
+    let attempt: Caller | Promise<Caller>;
     try {
-      const caller = identify(gate, request, permission);
-      if (!(caller instanceof Promise) && gate.keyRequests === null) {
-        // The usual case, on the hot path: no promise and no extra turn of the event loop.
-        request.caller = caller;
-        requireScope(caller, permission);
-        done();
-        return;
-      }
-      letIn(gate, request, caller, permission).then(() => done(), done);
+      attempt = identify(gate, request, permission);
     } catch (error) {
-      letIn(gate, request, Promise.reject(error), permission).then(() => done(), done);
+      attempt = Promise.reject(error);
     }
+    if (attempt instanceof Promise || gate.keyRequests !== null) {
+      letIn(gate, request, attempt, permission).then(() => done(), done);
+      return;
+    }
+    // The usual case, on the hot path: no promise and no extra turn of the event loop.
+    request.caller = attempt;
+    requireScope(attempt, permission);
+    done();
   };
 }
 
@@ -63,13 +63,8 @@ async function letIn(
   const caller = await countFailure(gate, request, attempt);
   request.caller = caller;
   // Before the scope check, so that requests without the required scope are limited too.
-  const state = await gate.keyRequests?.(request);
-  if (state?.isExceeded) fail('rate_limited', { retryAfterS: state.retryAfterS });
+  await gate.keyRequests?.(request);
   requireScope(caller, permission);
-}
-
-function requireScope({ scope }: Caller, permission: Permission): void {
-  if (!allows(scope, permission)) scopeMissing(scope, permission);
 }
 
 /** Waits for an attempt to authenticate. A 401 counts as a failed attempt from the caller's address. */
@@ -82,15 +77,10 @@ export async function countFailure<T>(
     return await attempt;
   } catch (error) {
     if (error instanceof Failure && errorTable[error.code].status === 401) {
-      await refuseGuessing(gate, request);
+      await gate.failedAttempts(request);
     }
     throw error;
   }
-}
-
-async function refuseGuessing(gate: Gate, request: FastifyRequest): Promise<void> {
-  const state = await gate.failedAttempts(request);
-  if (state.isExceeded) fail('too_many_failed_attempts', { retryAfterS: state.retryAfterS });
 }
 
 export function callerOf(request: FastifyRequest): Caller {

@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance } from 'fastify';
 import { Failure, fail } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { BodyBudget } from './body-budget.ts';
@@ -14,20 +14,18 @@ import { hasMoreValues } from './json-values.ts';
 export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, payload, done) => {
+    const coding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
+    if (!codings.includes(coding)) {
+      done(new Failure('unsupported_media_type'));
+      return;
+    }
     const parse = (bytes: Buffer): void => {
       noteBody(request, bytes);
       done(null, parseJson(bytes));
     };
-    let isPacked: boolean;
-    try {
-      isPacked = isGzip(request);
-    } catch (error) {
-      done(error as Error);
-      return;
-    }
     readBody(request, payload, budget, (error, body) => {
       if (error) return done(error);
-      if (isPacked) return void unpackGzip(request, body, budget).then(parse).catch(done);
+      if (coding === 'gzip') return void unpackGzip(request, body, budget).then(parse).catch(done);
       try {
         parse(body);
       } catch (problem) {
@@ -35,18 +33,16 @@ export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget): void {
       }
     });
   });
+  // Without a body Fastify skips the parser, and validation would report an invalid body instead of a missing one.
+  app.addHook('preValidation', ({ body, routeOptions }, _reply, done) => {
+    if (body === undefined && routeOptions.schema?.body !== undefined) {
+      fail('malformed_json', { say: 'The body is missing; a JSON object was expected.' });
+    }
+    done();
+  });
 }
 
-function isGzip({ headers }: FastifyRequest): boolean {
-  switch (headers['content-encoding']?.toLowerCase() ?? 'identity') {
-    case 'identity':
-      return false;
-    case 'gzip':
-      return true;
-    default:
-      return fail('unsupported_media_type');
-  }
-}
+const codings = ['identity', 'gzip'];
 
 function parseJson(body: Buffer): unknown {
   if (!isUtf8(body)) return fail('malformed_utf8');

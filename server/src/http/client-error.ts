@@ -3,8 +3,8 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Failure } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
+import type { FailureLog } from './failure-log.ts';
 import { problemContentType, problemOf } from './problem.ts';
-import type { ProblemLog } from './problem.ts';
 
 /** Errors of Node's parser, before a request object exists. */
 const codes: Readonly<Record<string, ErrorCode>> = {
@@ -18,7 +18,7 @@ export function answerBrokenRequest(
   error: NodeJS.ErrnoException,
   socket: Socket,
   requestId: string,
-  { logger, failures }: ProblemLog,
+  failures: FailureLog,
 ): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
@@ -33,7 +33,7 @@ export function answerBrokenRequest(
   const problem = problemOf(new Failure(codes[error.code ?? ''] ?? 'malformed_request'), requestId);
   const { status, code } = problem;
   if (failures.admit({ code, route: null })) {
-    logger.info({ request_id: requestId, status, code }, 'invalid HTTP request');
+    failures.logger.info({ request_id: requestId, status, code }, 'invalid HTTP request');
   }
   const body = JSON.stringify(problem);
   socket.end(

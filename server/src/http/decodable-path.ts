@@ -5,14 +5,13 @@
 export function decodablePath(target: string): string {
   if (!target.includes('%')) return target;
   const [path = ''] = target.split(/[?#]/, 1);
-  if (isDecodable(path)) return target;
-  const segments = path.split('/').map((segment) => {
-    return isDecodable(segment) ? segment : segment.replaceAll('%', '%25');
-  });
+  const segments = path
+    .split('/')
+    .map((segment) => (isDecodable(segment) ? segment : segment.replaceAll('%', '%25')));
   return `${segments.join('/')}${target.slice(path.length)}`;
 }
 
-function isDecodable(text: string): boolean {
+export function isDecodable(text: string): boolean {
   try {
     decodeURIComponent(text);
     return true;

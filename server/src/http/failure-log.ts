@@ -7,7 +7,7 @@ export interface LoggedFailure {
   code: ErrorCode;
   route: string | null;
   /** Set for internal errors, so that each reason counts as its own kind and none hides another. */
-  reason?: string;
+  reason?: string | undefined;
 }
 
 /**
@@ -15,23 +15,19 @@ export interface LoggedFailure {
  * disk. The others are counted and logged in one summary at the end of the interval.
  */
 export interface FailureLog {
+  readonly logger: FastifyBaseLogger;
   /** Whether to log this failure individually. If not, it is counted here. */
   admit(failure: LoggedFailure): boolean;
   /** Logs the last summary. */
   close(): void;
 }
 
-export interface FailureLogBounds {
-  failureLogIntervalMs: number;
-  failureLinesMax: number;
-  failureKindsMax: number;
-}
+type Bounds = Record<'failureLogIntervalMs' | 'failureLinesMax' | 'failureKindsMax', number>;
 
 export function openFailureLog(
   logger: FastifyBaseLogger,
-  bounds: FailureLogBounds = limits,
+  { failureLogIntervalMs, failureLinesMax, failureKindsMax }: Bounds = limits,
 ): FailureLog {
-  const { failureLogIntervalMs, failureLinesMax, failureKindsMax } = bounds;
   const linesByKind = new Map<string, number>();
   const skipped = new Map<string, { code: ErrorCode; route: string | null; count: number }>();
   let interval: NodeJS.Timeout | null = null;
@@ -52,6 +48,7 @@ export function openFailureLog(
   }
 
   return {
+    logger,
     admit(failure) {
       if (logger.level === 'debug') return true;
       interval ??= setTimeout(endInterval, failureLogIntervalMs).unref();
@@ -63,9 +60,7 @@ export function openFailureLog(
       }
       const { code, route } = failure;
       const name = `${code} ${route}`;
-      const counted = skipped.get(name) ?? { code, route, count: 0 };
-      counted.count += 1;
-      skipped.set(name, counted);
+      skipped.getOrInsert(name, { code, route, count: 0 }).count += 1;
       return false;
     },
     close() {

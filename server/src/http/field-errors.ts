@@ -1,92 +1,78 @@
 import type { FastifySchemaValidationError } from 'fastify';
 import type { FieldError } from '../errors.ts';
-import { payloadNames } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
-import { groupLimit } from './parameters.ts';
-import { shownParameter, unknownParameterMessage } from './strict-query.ts';
-
-/** The errors of a query string. Its values are strings, or lists of strings if a parameter is repeated. */
-export function queryErrors(
-  errors: readonly FastifySchemaValidationError[],
-  known: readonly string[],
-): FieldError[] {
-  const byField = new Map<string, FieldError>();
-  for (const error of errors) {
-    const isUnknown = error.keyword === 'additionalProperties';
-    const field = isUnknown
-      ? shownParameter(String(error.params['additionalProperty']))
-      : fieldOf(error, 'query');
-    const message = isUnknown ? unknownParameterMessage(known) : parameterMessage(error);
-    if (!byField.has(field)) byField.set(field, { field, message });
-  }
-  return [...byField.values()].slice(0, limits.queryErrorsMax);
-}
-
-function parameterMessage(error: FastifySchemaValidationError): string {
-  return error.keyword === 'type' ? 'must be given only once' : messageOf(error);
-}
+import type { QueryParameters } from './strict-query.ts';
 
 /** Describes what each invalid field should have been. The value itself is never repeated: it may be a prompt. */
 export function fieldErrors(
   errors: readonly FastifySchemaValidationError[],
-  context: string | undefined,
+  context = 'body',
 ): FieldError[] {
-  const byField = new Map<string, FieldError>();
-  for (const error of errors) {
-    const field = fieldOf(error, context);
-    // A wrong type also breaks the other rules; the first error is the useful one.
-    if (!byField.has(field)) byField.set(field, { field, message: messageOf(error) });
-  }
-  return [...byField.values()];
+  return firstOfEach(
+    errors.map((error) => ({ field: fieldOf(error, context), message: messageOf(error) })),
+  );
 }
 
-function fieldOf(error: FastifySchemaValidationError, context: string | undefined): string {
+/** The errors of a query string. Its values are strings, or lists of strings if a parameter is repeated. */
+export function queryErrors(
+  errors: readonly FastifySchemaValidationError[],
+  parameters: QueryParameters,
+): FieldError[] {
+  const all = errors.map((error) => {
+    const field = fieldOf(error, 'query');
+    switch (error.keyword) {
+      case 'additionalProperties':
+        return unknownParameter(String(error.params['additionalProperty']), parameters);
+      case 'type':
+        return { field, message: 'must be given only once' };
+      default:
+        return { field, message: parameters[field]?.rule ?? messageOf(error) };
+    }
+  });
+  return firstOfEach(all).slice(0, limits.queryErrorsMax);
+}
+
+/** A name long enough to be an API key is not repeated. */
+function unknownParameter(name: string, parameters: QueryParameters): FieldError {
+  const isShown = name.length < limits.envKeyCharsMin && /^[\w.[\]-]+$/.test(name);
+  const known = Object.keys(parameters).join(', ') || 'none';
+  return {
+    field: isShown ? name : 'query',
+    message: `is not a known parameter; this path has ${known}`,
+  };
+}
+
+/** A wrong type also breaks the other rules; the first error of a field is the useful one. */
+function firstOfEach(errors: readonly FieldError[]): FieldError[] {
+  const byField = Map.groupBy(errors, ({ field }) => field);
+  return [...byField.values()].flatMap((ofField) => ofField.slice(0, 1));
+}
+
+function fieldOf(error: FastifySchemaValidationError, context: string): string {
   if (error.keyword === 'required') return String(error.params['missingProperty']);
   const path = error.instancePath.slice(1).replaceAll('/', '.');
-  return path === '' ? (context ?? 'body') : path;
+  return path === '' ? context : path;
 }
 
-function messageOf({
-  keyword,
-  params,
-  instancePath,
-  message,
-}: FastifySchemaValidationError): string {
-  switch (keyword) {
-    case 'required':
-      return 'is required';
-    case 'type':
-      return `must be ${typeNames(params['type'])}`;
-    case 'minimum':
-      return `must be at least ${String(params['limit'])}`;
-    case 'maximum':
-      return `must be at most ${String(params['limit'])}`;
-    case 'minLength':
-      return 'must not be empty';
-    case 'maxLength':
-      return `must be at most ${String(params['limit'])} characters long`;
-    case 'minItems':
-      return 'must not be empty';
-    case 'maxItems':
-      return `must have at most ${String(params['limit'])} items`;
-    case 'enum':
-      return `must be one of ${quoted(params['allowedValues'])}`;
-    case 'pattern':
-      if (params['pattern'] === groupLimit) return groupLimitMessage;
-      return patternMessages[instancePath] ?? 'must not contain control characters';
-    default:
-      return message ?? 'is not valid';
-  }
+function messageOf({ keyword, params, message }: FastifySchemaValidationError): string {
+  return messages[keyword]?.(params) ?? message ?? 'is not valid';
 }
 
-const patternMessages: Readonly<Record<string, string>> = {
-  '/page': 'must be a positive integer with at most 9 digits',
-  '/limit': `must be a positive integer with at most 9 digits (values over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax})`,
-  '/preview_chars': `must be an integer from 1 to ${limits.previewCharsMax}`,
-  '/omit': `must be one or more of ${quoted(payloadNames)}, each at most once, separated by commas`,
+type Params = FastifySchemaValidationError['params'];
+
+/** By keyword of JSON Schema. */
+const messages: Readonly<Record<string, (params: Params) => string>> = {
+  required: () => 'is required',
+  type: ({ type }) => `must be ${typeNames(type)}`,
+  minimum: ({ limit }) => `must be at least ${String(limit)}`,
+  maximum: ({ limit }) => `must be at most ${String(limit)}`,
+  minLength: () => 'must not be empty',
+  maxLength: ({ limit }) => `must be at most ${String(limit)} characters long`,
+  minItems: () => 'must not be empty',
+  maxItems: ({ limit }) => `must have at most ${String(limit)} items`,
+  enum: ({ allowedValues }) => `must be one of ${quoted(allowedValues)}`,
+  pattern: () => 'must not contain control characters',
 };
-
-const groupLimitMessage = `must be an integer from 1 to ${limits.groupRowsMax}`;
 
 /** `['integer', 'null']` reads "an integer or null". */
 function typeNames(type: unknown): string {
@@ -103,8 +89,6 @@ const withArticle: Readonly<Record<string, string>> = {
 };
 
 function quoted(values: unknown): string {
-  return (values as (string | null)[])
-    .filter((value) => value !== null)
-    .map((value) => `"${value}"`)
-    .join(', ');
+  const present = (values as (string | null)[]).filter((value) => value !== null);
+  return present.map((value) => `"${value}"`).join(', ');
 }

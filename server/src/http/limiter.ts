@@ -1,36 +1,29 @@
 import type { FastifyRequest } from 'fastify';
+import { fail } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import type { App } from './app-type.ts';
 
-/** Counts one request and returns whether it exceeds the limit per minute. */
-export type Limiter = (request: FastifyRequest) => Promise<LimitState>;
-export type LimitState = { isExceeded: false } | { isExceeded: true; retryAfterS: number };
+/** Counts one request, and fails if it exceeds the limit per minute. */
+export type Limiter = (request: FastifyRequest) => Promise<void>;
 
-/** Counts per address, for IPv6 per /64 network. Needs @fastify/rate-limit on the app. */
-export function limitByAddress(app: App, perMinuteMax: number): Limiter {
-  const count = app.createRateLimit({ max: perMinuteMax, timeWindow: '1 minute' });
-  return async (request) => stateOf(await count(withPlainAddress(request)));
-}
-
-/** Counts per result of `keyOf`. */
-export function limitByKey(
+/** Counts per result of `keyGenerator`. Needs @fastify/rate-limit on the app. */
+export function openLimiter(
   app: App,
-  perMinuteMax: number,
-  keyOf: (request: FastifyRequest) => string,
+  code: ErrorCode,
+  options: { max: number; keyGenerator?: (request: FastifyRequest) => string },
 ): Limiter {
-  const count = app.createRateLimit({
-    max: perMinuteMax,
-    timeWindow: '1 minute',
-    keyGenerator: keyOf,
-  });
-  return async (request) => stateOf(await count(request));
+  const count = app.createRateLimit({ timeWindow: '1 minute', ...options });
+  return async (request) => {
+    const state = await count(request);
+    if (state.isAllowed || !state.isExceeded) return;
+    fail(code, { retryAfterS: Math.max(1, state.ttlInSeconds) });
+  };
 }
 
-type Count = Awaited<ReturnType<ReturnType<App['createRateLimit']>>>;
-
-function stateOf(count: Count): LimitState {
-  return !count.isAllowed && count.isExceeded
-    ? { isExceeded: true, retryAfterS: Math.max(1, count.ttlInSeconds) }
-    : { isExceeded: false };
+/** Counts per address, for IPv6 per /64 network. */
+export function openAddressLimiter(app: App, code: ErrorCode, max: number): Limiter {
+  const limit = openLimiter(app, code, { max });
+  return (request) => limit(withPlainAddress(request));
 }
 
 /** The part of a request that the counter reads. Some proxies append the port to the address, and a closed connection has no address. */

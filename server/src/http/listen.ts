@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer } from 'node:net';
 import type { AddressInfo, ListenOptions, Server } from 'node:net';
 import type { FastifyListenOptions } from 'fastify';
@@ -48,12 +49,10 @@ export async function listen(app: App, host: string, port: number): Promise<List
   return { port: bound, stop };
 }
 
-function open(options: ListenOptions): Promise<Server> {
-  const server = createServer({ allowHalfOpen: true, noDelay: true });
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(options, () => resolve(server));
-  });
+async function open(options: ListenOptions): Promise<Server> {
+  const server = createServer({ allowHalfOpen: true, noDelay: true }).listen(options);
+  await once(server, 'listening');
+  return server;
 }
 
 /** A connection that cannot be accepted, for example because there are no free file descriptors, must not end the process. */

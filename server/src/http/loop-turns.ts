@@ -16,9 +16,7 @@ export class LoopTurns {
       start();
       return;
     }
-    const line = this.#waiting.get(teamId);
-    if (line) line.push(start);
-    else this.#waiting.set(teamId, [start]);
+    this.#waiting.getOrInsertComputed(teamId, () => []).push(start);
   }
 
   #isYoung(): boolean {

@@ -32,36 +32,21 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
       security: [{ apiKey: [] }],
     },
     refResolver: { buildLocalReference: (json) => json['$id'] as string },
-    transform: ({ schema, url }) => ({
-      schema: showForReaders(schema),
-      url: withoutBase(url, basePath),
-    }),
+    transform: ({ schema, url }) => ({ schema: showForReaders(schema), url }),
   };
 }
 
-function withoutBase(url: string, basePath: string): string {
-  return url.startsWith(`${basePath}/`) ? url.slice(basePath.length) : url;
-}
-
 /** If the document should show a field differently from how it is validated, `openapi` in its schema says how. */
-function showForReaders<T extends object>(schema: T): T {
-  const parts = ['querystring', 'headers', 'body'].flatMap((part) => {
-    const object = Reflect.get(schema, part) as ObjectSchema | undefined;
-    return object?.properties ? [[part, { ...object, properties: shown(object.properties) }]] : [];
-  });
-  return { ...schema, ...Object.fromEntries(parts) };
+function showForReaders<T>(schema: T): T {
+  return JSON.parse(JSON.stringify(schema), (_name, part: FieldSchema | null) => {
+    const { openapi, rule, pattern, ...rest } = part ?? {};
+    if (openapi) return { ...openapi, ...rest, ...openapi };
+    return rule === undefined ? part : { ...rest, pattern };
+  }) as T;
 }
 
-function shown(properties: NonNullable<ObjectSchema['properties']>) {
-  return Object.fromEntries(
-    Object.entries(properties).map(([name, { openapi, ...schema }]) => {
-      if (!openapi) return [name, schema];
-      const { pattern: _, ...rest } = schema;
-      return [name, { ...openapi, ...rest, ...openapi }];
-    }),
-  );
-}
-
-interface ObjectSchema {
-  properties?: Record<string, { openapi?: object; pattern?: string }>;
+interface FieldSchema {
+  openapi?: object;
+  rule?: string;
+  pattern?: string;
 }

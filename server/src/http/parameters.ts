@@ -1,69 +1,81 @@
 import Type from 'typebox';
 import { payloadNames } from '../core/trace-fields.ts';
+import type { PayloadName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
-/** Query parameters, path parameters and headers. */
-const positiveInteger = '^[1-9][0-9]{0,8}$';
-export const groupLimit = upTo(limits.groupRowsMax);
-const previewChars = upTo(limits.previewCharsMax);
+/**
+ * Query parameters, path parameters and headers. Query values arrive as strings; `openapi` is how the document shows them, and
+ * `rule` is what an error says about another value.
+ */
 
-/** A pattern that matches the integers from 1 to `max`, which must be a power of ten. */
-function upTo(max: number): string {
-  return `^([1-9][0-9]{0,${String(max).length - 2}}|${max})$`;
+/** A positive integer with at most nine digits. */
+function upToNineDigits(byDefault: number, description: string, hint = '') {
+  return Type.String({
+    pattern: '^[1-9][0-9]{0,8}$',
+    rule: `must be a positive integer with at most 9 digits${hint}`,
+    openapi: { type: 'integer', minimum: 1, maximum: 999_999_999, default: byDefault },
+    description,
+  });
+}
+
+/** An integer from 1 to `max`, which must be a power of ten. */
+function upTo(max: number, description: string) {
+  return Type.String({
+    pattern: `^([1-9][0-9]{0,${String(max).length - 2}}|${max})$`,
+    rule: `must be an integer from 1 to ${max}`,
+    openapi: { type: 'integer', minimum: 1, maximum: max },
+    description,
+  });
 }
 
 const payloadList = payloadNames.map((name) => `\`${name}\``).join(', ');
+const quotedPayloads = payloadNames.map((name) => `"${name}"`).join(', ');
 const payload = `(${payloadNames.join('|')})`;
-const omit = Type.String({
-  pattern: `^(?!.*${payload}.*\\1)${payload}(,${payload})*$`,
-  description: `Payloads to leave out of the reply: one or more of ${payloadList}, each at most once, separated by commas.`,
-  examples: [payloadNames.join(',')],
-});
+const omit = Type.Optional(
+  Type.String({
+    pattern: `^(?!.*${payload}.*\\1)${payload}(,${payload})*$`,
+    rule: `must be one or more of ${quotedPayloads}, each at most once, separated by commas`,
+    description: `Payloads to leave out of the reply: one or more of ${payloadList}, each at most once, separated by commas.`,
+    examples: [payloadNames.join(',')],
+  }),
+);
 
-/** Query values arrive as strings. `openapi` is how the document shows them. */
+/** The payloads of a query such as `omit=input,output`, which the schema has validated. */
+export function omittedPayloads(list: string | undefined): ReadonlySet<PayloadName> {
+  return new Set((list?.split(',') ?? []) as PayloadName[]);
+}
+
+const lowered = `over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax}`;
 export const PageQuery = Type.Object({
-  page: Type.Optional(
-    Type.String({
-      pattern: positiveInteger,
-      openapi: { type: 'integer', minimum: 1, maximum: 999_999_999, default: 1 },
-      description: 'Page number. A page past the end is empty.',
-    }),
-  ),
+  page: Type.Optional(upToNineDigits(1, 'Page number. A page past the end is empty.')),
   limit: Type.Optional(
-    Type.String({
-      pattern: positiveInteger,
-      openapi: {
-        type: 'integer',
-        minimum: 1,
-        maximum: 999_999_999,
-        default: limits.pageRowsDefault,
-      },
-      description: `Traces per page. Values over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax}.`,
-    }),
+    upToNineDigits(
+      limits.pageRowsDefault,
+      `Traces per page. Values ${lowered}.`,
+      ` (values ${lowered})`,
+    ),
   ),
-  omit: Type.Optional(omit),
+  omit,
   preview_chars: Type.Optional(
-    Type.String({
-      pattern: previewChars,
-      openapi: { type: 'integer', minimum: 1, maximum: limits.previewCharsMax },
-      description: `Shortens ${payloadList} to their first characters, for lists that show a preview.`,
-    }),
+    upTo(
+      limits.previewCharsMax,
+      `Shortens ${payloadList} to their first characters, for lists that show a preview.`,
+    ),
   ),
 });
 
 /** Without a limit the whole list is returned. */
 export const GroupQuery = Type.Object({
   limit: Type.Optional(
-    Type.String({
-      pattern: groupLimit,
-      openapi: { type: 'integer', minimum: 1, maximum: limits.groupRowsMax },
-      description: 'Return only the first records of the list, such as the 100 most used names.',
-    }),
+    upTo(
+      limits.groupRowsMax,
+      'Return only the first records of the list, such as the 100 most used names.',
+    ),
   ),
 });
 
 /** A batch may leave payloads out of its reply. */
-export const OmitQuery = Type.Object({ omit: Type.Optional(omit) });
+export const OmitQuery = Type.Object({ omit });
 
 /** The value is checked in `idempotency.ts`, since Fastify's message would name the header in lower case. */
 export const IdempotencyHeaders = Type.Object({

@@ -1,25 +1,15 @@
-import type { FastifyBaseLogger, FastifyError, FastifyReply, FastifyRequest } from 'fastify';
+import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
 import { Failure, errorTable } from '../errors.ts';
-import type { ErrorCode, FieldError } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { logRequest } from './reply-headers.ts';
 import type { FailureLog } from './failure-log.ts';
 import { fieldErrors, queryErrors } from './field-errors.ts';
-import { knownParameters } from './strict-query.ts';
-
-/** An RFC 9457 problem document, the format of every error reply. */
-export interface Problem {
-  type: string;
-  title: string;
-  status: number;
-  detail: string;
-  code: ErrorCode;
-  request_id: string;
-  errors?: readonly FieldError[];
-}
+import { parametersOf } from './strict-query.ts';
 
 export const problemContentType = 'application/problem+json; charset=utf-8';
 
-export function problemOf(failure: Failure, requestId: string): Problem {
+/** An RFC 9457 problem document, the format of every error reply. */
+export function problemOf(failure: Failure, requestId: string) {
   const { code, details } = failure;
   const { status, title, say } = errorTable[code];
   return {
@@ -33,14 +23,8 @@ export function problemOf(failure: Failure, requestId: string): Problem {
   };
 }
 
-/** The log for failures, and which of them it contains. */
-export interface ProblemLog {
-  logger: FastifyBaseLogger;
-  failures: FailureLog;
-}
-
 export function sendProblem(
-  { logger, failures }: ProblemLog,
+  failures: FailureLog,
   request: FastifyRequest,
   reply: FastifyReply,
   error: unknown,
@@ -50,14 +34,13 @@ export function sendProblem(
   const { details, code } = failure;
   const route = request.routeOptions.url ?? null;
   reply.code(problem.status);
-  if (!isFailureOfService(problem.status)) {
-    if (failures.admit({ code, route })) logRequest(logger, request, reply);
-  } else {
-    const reason = traceOf(failure);
-    if (failures.admit({ code, route, reason })) {
+  const reason = isFailureOfService(problem.status) ? traceOf(failure) : undefined;
+  if (failures.admit({ code, route, reason })) {
+    const { logger } = failures;
+    if (reason !== undefined) {
       logger.error({ request_id: request.id, code, reason }, 'request failed');
-      logRequest(logger, request, reply);
     }
+    logRequest(logger, request, reply);
   }
   const retryAfterS = details.retryAfterS ?? errorTable[code].retryAfterS;
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));
@@ -88,7 +71,7 @@ function failureOf(error: unknown, request: FastifyRequest): Failure {
   if (validation) {
     const errors =
       validationContext === 'querystring'
-        ? queryErrors(validation, knownParameters(request))
+        ? queryErrors(validation, parametersOf(request.routeOptions.schema))
         : fieldErrors(validation, validationContext);
     return new Failure('invalid_input', { errors });
   }

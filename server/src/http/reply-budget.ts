@@ -2,7 +2,7 @@ import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FairShare } from '../core/fair-share.ts';
 import type { Holder } from '../core/fair-share.ts';
-import { Failure, fail } from '../errors.ts';
+import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { callerOf } from './auth.ts';
 import { LoopTurns } from './loop-turns.ts';
@@ -26,67 +26,112 @@ export interface ReplyBudget {
   /** Sends the JSON text of what was just stored. It never fails: the body budget counted it before it was stored. */
   sendStored(reply: FastifyReply, text: string): FastifyReply;
   /**
-   * Sends a JSON text in pieces, each created when the peer has read the previous one. Fails with 503 if the first one exceeds the
-   * caller's share.
+   * Sends a JSON text in pieces. Those of `rest`, if there are any, are created when the peer has read the previous one. Fails with
+   * 503 if the first one exceeds the caller's share.
    */
-  stream(
+  sendPieces(
     request: FastifyRequest,
     reply: FastifyReply,
     first: string,
-    rest: AsyncIterable<string>,
+    rest: AsyncIterable<string> | null,
+    last: string,
   ): FastifyReply;
   close(): void;
+}
+
+/** One large reply that is being sent. */
+interface Sending {
+  reply: FastifyReply;
+  /** Whose share it counts against; null if the body budget counts it. */
+  holder: Holder | null;
+  /** What it holds of the share now. */
+  bytes: number;
+  /** When the slice that the peer is reading was offered; infinity if there is none. */
+  offeredMs: number;
 }
 
 export function openReplyBudget(budgetBytes: number): ReplyBudget {
   const share = new FairShare(budgetBytes);
   const turns = new LoopTurns();
+  /** Those whose connection is open. */
   const sendings = new Set<Sending>();
   const sweep = setInterval(dropStalled, limits.timeoutCheckIntervalMs).unref();
   let onRoom = Promise.withResolvers<void>();
 
-  function open(reply: FastifyReply, holder: Holder | null): Sending {
-    const held = holder && { share, holder, onRoom: announceRoom };
-    const sending = new Sending(held, () => void reply.raw.destroy());
+  /** Fails if there is no room for the bytes, except that a team that holds nothing may hold one reply of any size. */
+  function begin(reply: FastifyReply, holder: Holder | null, bytes: number): Sending {
+    const sending: Sending = { reply, holder, bytes: 0, offeredMs: Infinity };
     // If the peer has already disconnected, there is no further 'close' event.
-    if (isGone(reply)) {
-      sending.end();
-      return sending;
+    if (isGone(reply)) return sending;
+    if (holder && share.heldBy(holder.teamId) > 0 && !share.hasRoom(holder, bytes)) {
+      fail('reads_busy');
     }
     sendings.add(sending);
     reply.raw.once('close', () => {
       sendings.delete(sending);
-      sending.end();
+      letGo(sending);
     });
+    hold(sending, bytes);
     return sending;
   }
 
-  function announceRoom(): void {
+  function hold(sending: Sending, bytes: number): void {
+    if (sending.holder === null || !sendings.has(sending)) return;
+    share.take(sending.holder, bytes);
+    sending.bytes += bytes;
+  }
+
+  function letGo(sending: Sending): void {
+    if (sending.holder) share.give(sending.holder, sending.bytes);
+    sending.bytes = 0;
     onRoom.resolve();
     onRoom = Promise.withResolvers<void>();
   }
 
   function dropStalled(): void {
     const latestMs = performance.now() - limits.replyStallMsMax;
-    for (const { offeredMs, drop } of sendings) if (offeredMs < latestMs) drop();
+    for (const { offeredMs, reply } of sendings) if (offeredMs < latestMs) reply.raw.destroy();
   }
 
   function admitNow(request: FastifyRequest): void {
     if (!share.hasRoom(callerOf(request))) fail('reads_busy');
   }
 
+  function* slicesFor(sending: Sending, text: string): Generator<string> {
+    for (const slice of slicesOf(text, limits.streamSliceChars)) {
+      sending.offeredMs = performance.now();
+      yield slice;
+      sending.offeredMs = Infinity;
+    }
+    letGo(sending);
+  }
+
   async function* piecesFor(
     sending: Sending,
+    holder: Holder,
     first: string,
     rest: AsyncIterable<string>,
+    last: string,
   ): AsyncGenerator<string> {
     yield* slicesFor(sending, first);
     for await (const piece of rest) {
-      sending.hold(Buffer.byteLength(piece));
+      hold(sending, Buffer.byteLength(piece));
       yield* slicesFor(sending, piece);
       // The replies that use the share make progress or are dropped, so this wait ends.
-      while (!sending.hasRoom && !sending.hasEnded) await onRoom.promise;
+      while (!share.hasRoom(holder) && sendings.has(sending)) await onRoom.promise;
     }
+    yield* slicesFor(sending, last);
+  }
+
+  function send(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
+    if (isSmall(text) || request.method === 'HEAD') return sendWhole(reply, text);
+    return sendSlices(reply, callerOf(request), text);
+  }
+
+  function sendSlices(reply: FastifyReply, holder: Holder | null, text: string): FastifyReply {
+    const bytes = Buffer.byteLength(text);
+    const slices = slicesFor(begin(reply, holder, bytes), text);
+    return reply.type(jsonContentType).header('content-length', bytes).send(Readable.from(slices));
   }
 
   return {
@@ -106,23 +151,18 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
         }
       });
     },
-    send(request, reply, text) {
-      if (isSmall(text) || request.method === 'HEAD') return sendWhole(reply, text);
-      const bytes = Buffer.byteLength(text);
-      const sending = open(reply, callerOf(request));
-      if (!sending.tryHold(bytes)) throw new Failure('reads_busy');
-      return sendSlices(reply, sending, text, bytes);
-    },
+    send,
     sendStored(reply, text) {
-      if (isSmall(text)) return sendWhole(reply, text);
-      return sendSlices(reply, open(reply, null), text, Buffer.byteLength(text));
+      return isSmall(text) ? sendWhole(reply, text) : sendSlices(reply, null, text);
     },
-    stream(request, reply, first, rest) {
+    sendPieces(request, reply, first, rest, last) {
+      if (rest === null) return send(request, reply, first + last);
+      reply.type(jsonContentType);
       // The reply to a HEAD has no body, so none is created.
-      if (request.method === 'HEAD') return reply.type(jsonContentType).send(Readable.from([]));
-      const sending = open(reply, callerOf(request));
-      if (!sending.tryHold(Buffer.byteLength(first))) throw new Failure('reads_busy');
-      return reply.type(jsonContentType).send(Readable.from(piecesFor(sending, first, rest)));
+      if (request.method === 'HEAD') return reply.send(Readable.from([]));
+      const caller = callerOf(request);
+      const sending = begin(reply, caller, Buffer.byteLength(first));
+      return reply.send(Readable.from(piecesFor(sending, caller, first, rest, last)));
     },
     close() {
       clearInterval(sweep);
@@ -141,82 +181,4 @@ function isSmall(text: string): boolean {
 
 function sendWhole(reply: FastifyReply, text: string): FastifyReply {
   return reply.type(jsonContentType).send(text);
-}
-
-function sendSlices(
-  reply: FastifyReply,
-  sending: Sending,
-  text: string,
-  bytes: number,
-): FastifyReply {
-  return reply
-    .type(jsonContentType)
-    .header('content-length', bytes)
-    .send(Readable.from(slicesFor(sending, text)));
-}
-
-interface Held {
-  share: FairShare;
-  holder: Holder;
-  /** Called when the share may have room again. */
-  onRoom(): void;
-}
-
-/** One large reply that is being sent. */
-class Sending {
-  /** When the slice that the peer is reading was offered; infinity if there is none. */
-  offeredMs = Infinity;
-  hasEnded = false;
-  readonly drop: () => void;
-  /** The share that it counts against; null if the body budget counts it. */
-  readonly #held: Held | null;
-  #bytes = 0;
-
-  constructor(held: Held | null, drop: () => void) {
-    this.#held = held;
-    this.drop = drop;
-  }
-
-  get hasRoom(): boolean {
-    return this.#held === null || this.#held.share.hasRoom(this.#held.holder);
-  }
-
-  /** A team that holds nothing else may hold one reply of any size. */
-  tryHold(bytes: number): boolean {
-    if (this.#held === null || this.hasEnded) return true;
-    const { share, holder } = this.#held;
-    if (share.heldBy(holder.teamId) === 0) share.take(holder, bytes);
-    else if (!share.tryTake(holder, bytes)) return false;
-    this.#bytes += bytes;
-    return true;
-  }
-
-  /** Counts a piece that is already in memory. */
-  hold(bytes: number): void {
-    if (this.#held === null || this.hasEnded) return;
-    this.#held.share.take(this.#held.holder, bytes);
-    this.#bytes += bytes;
-  }
-
-  letGo(): void {
-    if (this.#held === null || this.#bytes === 0) return;
-    this.#held.share.give(this.#held.holder, this.#bytes);
-    this.#bytes = 0;
-    this.#held.onRoom();
-  }
-
-  end(): void {
-    this.hasEnded = true;
-    this.letGo();
-    this.#held?.onRoom();
-  }
-}
-
-function* slicesFor(sending: Sending, text: string): Generator<string> {
-  for (const slice of slicesOf(text, limits.streamSliceChars)) {
-    sending.offeredMs = performance.now();
-    yield slice;
-    sending.offeredMs = Infinity;
-  }
-  sending.letGo();
 }

@@ -23,9 +23,7 @@ export function inTurns(handle: RequestListener): RequestListener {
   const bySocket = new WeakMap<Socket, Turns>();
   let waitingInAll = 0;
 
-  function turnsOf(socket: Socket): Turns {
-    const known = bySocket.get(socket);
-    if (known) return known;
+  function open(socket: Socket): Turns {
     const onClose = (): void => next(socket, turns);
     const turns: Turns = { isBusy: false, waiting: [], isClosing: false, onClose };
     bySocket.set(socket, turns);
@@ -57,7 +55,7 @@ export function inTurns(handle: RequestListener): RequestListener {
   }
 
   return (request, response) => {
-    const turns = turnsOf(request.socket);
+    const turns = bySocket.get(request.socket) ?? open(request.socket);
     const { waiting } = turns;
     if (turns.isClosing || hasEnded(request.socket)) {
       // Otherwise Node.js would create an error for each of them when the connection closes.

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import type { Static, TSchema } from 'typebox';
+import type { Static, TObjectOptions, TProperties, TSchema } from 'typebox';
 import { labelOf } from '../core/rollup.ts';
 import { limits } from '../limits.ts';
 import { ListedTraceSchema, TraceInputSchema, TraceSchema } from './trace-schemas.ts';
@@ -10,31 +10,38 @@ function refTo<T extends TSchema>(schema: T) {
   return Type.Unsafe<Static<T>>({ $ref: `${String(Reflect.get(schema, '$id'))}#` });
 }
 
-const TracePage = Type.Object(
-  {
-    traces: Type.Array(refTo(ListedTraceSchema)),
-    total: Type.Integer({ description: "Total number of the team's traces." }),
-    page: Type.Integer(),
-    limit: Type.Integer({ description: 'The page size that was used.' }),
-  },
-  { $id: 'TracePage', additionalProperties: false },
-);
+/** Registered by name, so that the OpenAPI document has one component per schema. */
+export const components: TSchema[] = [TraceInputSchema, TraceSchema, ListedTraceSchema];
 
-const Rejection = Type.Object(
+function component(id: string, fields: TProperties, options: TObjectOptions = closed) {
+  const schema = Type.Object(fields, { $id: id, ...options });
+  components.push(schema);
+  return refTo(schema);
+}
+
+const closed = { additionalProperties: false };
+const fieldErrors = Type.Array(Type.Object({ field: Type.String(), message: Type.String() }));
+
+const TracePage = component('TracePage', {
+  traces: Type.Array(refTo(ListedTraceSchema)),
+  total: Type.Integer({ description: "Total number of the team's traces." }),
+  page: Type.Integer(),
+  limit: Type.Integer({ description: 'The page size that was used.' }),
+});
+
+const Rejection = component(
+  'Rejection',
   {
     index: Type.Integer({ description: 'Index of the trace in the request, starting at 0.' }),
-    errors: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
+    errors: fieldErrors,
   },
-  { $id: 'Rejection', additionalProperties: false, description: 'A trace that was not stored.' },
+  { ...closed, description: 'A trace that was not stored.' },
 );
 
-const BatchReply = Type.Object(
-  {
-    traces: Type.Array(refTo(ListedTraceSchema), { description: 'The stored traces, in order.' }),
-    rejected: Type.Array(refTo(Rejection)),
-  },
-  { $id: 'BatchReply', additionalProperties: false },
-);
+const BatchReply = component('BatchReply', {
+  traces: Type.Array(refTo(ListedTraceSchema), { description: 'The stored traces, in order.' }),
+  rejected: Type.Array(Rejection),
+});
 
 /** Each item is validated separately, so that an invalid one does not affect the others. */
 export const BatchBody = Type.Object({
@@ -65,40 +72,32 @@ const groupFields = {
   success_rate: rate,
 };
 
-const Overview = Type.Object(
-  {
-    total_calls: Type.Integer(),
-    avg_latency_ms: latency,
-    total_cost_usd: dollars,
-    success_rate: rate,
-    error_count: Type.Integer(),
-  },
-  { $id: 'Overview', additionalProperties: false },
-);
+const Overview = component('Overview', {
+  total_calls: Type.Integer(),
+  avg_latency_ms: latency,
+  total_cost_usd: dollars,
+  success_rate: rate,
+  error_count: Type.Integer(),
+});
 
-const ModelRecord = Type.Object(
-  { [labelOf.model]: Type.String(), ...groupFields },
-  { $id: 'ModelRecord', additionalProperties: false },
-);
+const ModelRecord = component('ModelRecord', { [labelOf.model]: Type.String(), ...groupFields });
 
-const FeatureRecord = Type.Object(
-  { [labelOf.feature]: Type.String(), ...groupFields },
-  { $id: 'FeatureRecord', additionalProperties: false },
-);
+const FeatureRecord = component('FeatureRecord', {
+  [labelOf.feature]: Type.String(),
+  ...groupFields,
+});
 
-const DailyRecord = Type.Object(
-  {
-    date: Type.String({ format: 'date' }),
-    label: Type.String({ examples: ['Nov 4'] }),
-    call_count: Type.Integer(),
-    total_cost_usd: dollars,
-    avg_latency_ms: latency,
-    error_count: Type.Integer(),
-  },
-  { $id: 'DailyRecord', additionalProperties: false },
-);
+const DailyRecord = component('DailyRecord', {
+  date: Type.String({ format: 'date' }),
+  label: Type.String({ examples: ['Nov 4'] }),
+  call_count: Type.Integer(),
+  total_cost_usd: dollars,
+  avg_latency_ms: latency,
+  error_count: Type.Integer(),
+});
 
-const Problem = Type.Object(
+const Problem = component(
+  'Problem',
   {
     type: Type.String(),
     title: Type.String(),
@@ -108,55 +107,35 @@ const Problem = Type.Object(
     request_id: Type.String({
       description: 'Also in the `x-request-id` header and in the server log.',
     }),
-    errors: Type.Optional(
-      Type.Array(Type.Object({ field: Type.String(), message: Type.String() }), {
-        description: 'Only for `invalid_input`: one entry per invalid field.',
-      }),
-    ),
+    errors: Type.Optional({
+      ...fieldErrors,
+      description: 'Only for `invalid_input`: one entry per invalid field.',
+    }),
   },
-  { $id: 'Problem', description: 'RFC 9457 problem document.' },
+  { description: 'RFC 9457 problem document.' },
 );
-
-/** Registered by name, so that the OpenAPI document has one component per schema. */
-export const components = [
-  TraceInputSchema,
-  TraceSchema,
-  ListedTraceSchema,
-  TracePage,
-  Rejection,
-  BatchReply,
-  Overview,
-  ModelRecord,
-  FeatureRecord,
-  DailyRecord,
-  Problem,
-];
 
 export const TraceBody = refTo(TraceInputSchema);
 
+const sorted = 'Sorted by `call_count` descending, then by name.';
 export const replies = {
   trace: refTo(TraceSchema),
-  tracePage: refTo(TracePage),
-  batch: refTo(BatchReply),
-  overview: refTo(Overview),
-  byModel: Type.Array(refTo(ModelRecord), {
-    description: 'Sorted by `call_count` descending, then by name.',
+  tracePage: TracePage,
+  batch: BatchReply,
+  overview: Overview,
+  byModel: Type.Array(ModelRecord, { description: sorted }),
+  byFeature: Type.Array(FeatureRecord, {
+    description: `${sorted} Traces without \`${labelOf.feature}\` are not listed.`,
   }),
-  byFeature: Type.Array(refTo(FeatureRecord), {
-    description:
-      'Sorted by `call_count` descending, then by name. Traces without `' +
-      labelOf.feature +
-      '` are not listed.',
-  }),
-  daily: Type.Array(refTo(DailyRecord), {
+  daily: Type.Array(DailyRecord, {
     description: 'Seven UTC days, oldest first, ending today. Days without calls have zeros.',
   }),
 };
 
-const problem = (description: string): TSchema =>
+export const problem = (description: string): TSchema =>
   Type.Unsafe({
     description,
-    content: { 'application/problem+json': { schema: refTo(Problem) } },
+    content: { 'application/problem+json': { schema: Problem } },
   });
 
 /** The error replies of routes, for the OpenAPI document. */
@@ -166,9 +145,6 @@ export const failures = {
     403: problem('The API key does not have the required scope.'),
   },
   tooMany: { 429: problem('Too many failed attempts, or rate limit exceeded.') },
-  damaged: { 500: problem('The stored trace is damaged.') },
-  notFound: { 404: problem('No such trace in this team.') },
-  invalid: { 422: problem('Invalid input.') },
   invalidOrReused: {
     422: problem(
       'Invalid input, or an Idempotency-Key that was already used with a different body.',
@@ -183,12 +159,11 @@ export const failures = {
     503: problem('Overloaded, or the store is not responding.'),
     507: problem('Disk full.'),
   },
-  unavailable: { 503: problem('The store is not responding.') },
 } as const;
 
-export const analyticsFailures = {
+export const readFailures = {
   ...failures.key,
-  ...failures.invalid,
+  422: problem('Invalid input.'),
   ...failures.tooMany,
-  ...failures.unavailable,
+  503: problem('The store is not responding.'),
 };

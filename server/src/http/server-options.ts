@@ -6,9 +6,9 @@ import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fast
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
 import { decodablePath } from './decodable-path.ts';
+import type { FailureLog } from './failure-log.ts';
 import { beginReply } from './reply-headers.ts';
 import { sendProblem } from './problem.ts';
-import type { ProblemLog } from './problem.ts';
 import { inTurns } from './request-turns.ts';
 
 export interface ServerSettings {
@@ -19,15 +19,12 @@ export interface ServerSettings {
 }
 
 /** The options of Fastify and Node's HTTP server. */
-export function serverOptions(
-  { bodyBytesMax, trustProxy }: ServerSettings,
-  problemLog: ProblemLog,
-) {
+export function serverOptions({ bodyBytesMax, trustProxy }: ServerSettings, failures: FailureLog) {
   const nextRequestId = requestIds();
   return {
     // We log requests ourselves. Fastify's own lines would contain URLs and add a listener to every reply.
     logger: false,
-    logController: new BrokenReplies(problemLog),
+    logController: new BrokenReplies(failures),
     genReqId: nextRequestId,
     trustProxy,
     bodyLimit: bodyBytesMax,
@@ -40,10 +37,10 @@ export function serverOptions(
     // Hooks do not run for a request target without a path.
     frameworkErrors: (error, request, reply) => {
       beginReply(request, reply);
-      void sendProblem(problemLog, request, reply, error);
+      void sendProblem(failures, request, reply, error);
     },
     clientErrorHandler: (error, socket) =>
-      answerBrokenRequest(error, socket, nextRequestId(), problemLog),
+      answerBrokenRequest(error, socket, nextRequestId(), failures),
     ajv: {
       // Fastify's defaults would turn null into "" and "12" into 12.
       customOptions: {
@@ -52,7 +49,7 @@ export function serverOptions(
         useDefaults: false,
         allErrors: true,
         allowUnionTypes: true,
-        keywords: ['openapi'],
+        keywords: ['openapi', 'rule'],
       },
     },
   } satisfies FastifyHttpOptions<Server>;
@@ -73,20 +70,19 @@ function openServer(handle: RequestListener): Server {
 
 /** If a reply fails after its status was sent, only Fastify's log controller learns of it. */
 class BrokenReplies extends LogController {
-  readonly #log: ProblemLog;
+  readonly #failures: FailureLog;
 
-  constructor(log: ProblemLog) {
+  constructor(failures: FailureLog) {
     super({ disableRequestLogging: true });
-    this.#log = log;
+    this.#failures = failures;
   }
 
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest): void {
     if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
-    const { logger, failures } = this.#log;
     const reason = error.stack ?? error.message;
     const route = request.routeOptions.url ?? null;
-    if (!failures.admit({ code: 'internal', route, reason })) return;
-    logger.error({ request_id: request.id, reason }, 'a reply ended early');
+    if (!this.#failures.admit({ code: 'internal', route, reason })) return;
+    this.#failures.logger.error({ request_id: request.id, reason }, 'a reply ended early');
   }
 }
 

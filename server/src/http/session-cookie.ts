@@ -1,12 +1,10 @@
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
-/** The contents of a session cookie: the API key that started the session, and when it ends. */
-export interface SessionClaims {
+/** The contents of a session cookie. */
+export interface Session {
+  /** The API key that started the session. */
   keyId: string;
   endsAtUs: number;
-}
-
-export interface SealedSession extends SessionClaims {
   /** Distinguishes the API key from another one with the same id, such as a changed `TRACETALLY_API_KEY`. */
   keyMark: string;
 }
@@ -16,17 +14,21 @@ export function sessionCookieName(secret: Uint8Array): string {
   return `tracetally-${hmac(secret, 'cookie name').slice(0, 12)}`;
 }
 
-/** The claims include a mark derived from the API key's hash, so that a cookie is never valid for another key. */
-export function sealSession(claims: SessionClaims, keyHash: string, secret: Uint8Array): string {
-  const text = `${claims.keyId}.${claims.endsAtUs}.${keyMark(keyHash, secret)}`;
+/** The cookie includes a mark derived from the API key's hash, so that it is never valid for another key. */
+export function sealSession(
+  { id, hash }: { id: string; hash: string },
+  endsAtUs: number,
+  secret: Uint8Array,
+): string {
+  const text = `${id}.${endsAtUs}.${keyMark(hash, secret)}`;
   return `${text}.${sealOf(text, secret)}`;
 }
 
 const valuePattern =
   /^(([A-Za-z0-9_]{1,64})\.([0-9]{1,16})\.([A-Za-z0-9_-]{43}))\.([A-Za-z0-9_-]{43})$/;
 
-/** The claims of a cookie that this installation has signed; null for any other. Forged cookies are rejected without a lookup. */
-export function openSession(value: string, secret: Uint8Array): SealedSession | null {
+/** The session of a cookie that this installation has signed; null for any other. Forged cookies are rejected without a lookup. */
+export function openSession(value: string, secret: Uint8Array): Session | null {
   const [, text, keyId, endsAtUs, mark, seal] = valuePattern.exec(value) ?? [];
   if (text === undefined || keyId === undefined || mark === undefined || seal === undefined) {
     return null;
@@ -35,7 +37,7 @@ export function openSession(value: string, secret: Uint8Array): SealedSession | 
   return { keyId, endsAtUs: Number(endsAtUs), keyMark: mark };
 }
 
-export function isOfKey(session: SealedSession, keyHash: string, secret: Uint8Array): boolean {
+export function isOfKey(session: Session, keyHash: string, secret: Uint8Array): boolean {
   return isSame(session.keyMark, keyMark(keyHash, secret));
 }
 
@@ -50,20 +52,6 @@ export function cookieValue(header: string | undefined, name: string): string | 
   const pairs = (header ?? '').split(';').map((pair) => pair.trim());
   const pair = pairs.find((candidate) => candidate.startsWith(`${name}=`));
   return pair === undefined ? null : pair.slice(name.length + 1);
-}
-
-export interface CookieOptions {
-  name: string;
-  value: string;
-  path: string;
-  maxAgeS: number;
-  /** For TLS connections: the browser then sends the cookie only over TLS. */
-  isSecure: boolean;
-}
-
-export function setCookieHeader({ name, value, path, maxAgeS, isSecure }: CookieOptions): string {
-  const secure = isSecure ? '; Secure' : '';
-  return `${name}=${value}; Path=${path}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure}`;
 }
 
 function sealOf(text: string, secret: Uint8Array): string {

@@ -1,12 +1,17 @@
 import type { IncomingHttpHeaders } from 'node:http';
-import { allows } from '../core/api-key.ts';
 import type { Permission } from '../core/api-key.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { HashedKey, KeyDirectory } from '../store/teams-and-keys.ts';
-import { envKeyId, openCallerCache, openUseNotes, scopeMissing } from './authenticator.ts';
-import type { Caller, EnvKey } from './authenticator.ts';
+import type { KeyDirectory } from '../store/teams-and-keys.ts';
+import {
+  envKeyId,
+  openCallerCache,
+  openUseNotes,
+  refuseExpired,
+  requireScope,
+} from './authenticator.ts';
+import type { Caller, KeyInUse } from './authenticator.ts';
 import {
   cookieValue,
   isOfKey,
@@ -30,11 +35,6 @@ export interface SessionCaller extends Caller {
   endsAtUs: number;
 }
 
-export interface StartedSession {
-  caller: SessionCaller;
-  cookie: string;
-}
-
 export interface Sessions {
   readonly cookieName: string;
   /** Finds the caller of a session cookie, or fails with 401 or 403. A cached session is returned without a promise. */
@@ -43,30 +43,21 @@ export interface Sessions {
     permission: Permission,
   ): SessionCaller | Promise<SessionCaller>;
   /** Starts a session for an API key that is active and may read; fails with 401 or 403 otherwise. */
-  start(keyId: string): Promise<StartedSession>;
+  start(keyId: string): Promise<{ caller: SessionCaller; cookie: string }>;
 }
 
-export interface SessionsOptions {
-  directory: Pick<KeyDirectory, 'findKey' | 'noteKeyUse'>;
-  clock: Clock;
-  envKey: EnvKey | null;
-  secret: Uint8Array;
-}
-
-type BoundKey = Pick<
-  HashedKey,
-  'id' | 'hash' | 'teamId' | 'teamName' | 'scope' | 'expiresAtUs' | 'revokedAtUs'
->;
-
-export function openSessions({ directory, clock, envKey, secret }: SessionsOptions): Sessions {
+export function openSessions(
+  directory: Pick<KeyDirectory, 'findKey' | 'noteKeyUse'>,
+  clock: Clock,
+  envKey: KeyInUse | null,
+  secret: Uint8Array,
+): Sessions {
   const cookieName = sessionCookieName(secret);
-  const cache = openCallerCache<SessionCaller>();
+  const find = openCallerCache(lookUp);
   const noteUse = openUseNotes(directory, clock);
 
-  async function findKey(keyId: string): Promise<BoundKey | null> {
-    if (keyId !== envKeyId) return directory.findKey(keyId);
-    if (envKey === null) return null;
-    return { ...envKey, id: envKeyId, scope: 'full', expiresAtUs: null, revokedAtUs: null };
+  async function findKey(keyId: string): Promise<KeyInUse | null> {
+    return keyId === envKeyId ? envKey : directory.findKey(keyId);
   }
 
   async function lookUp(cookie: string): Promise<SessionCaller> {
@@ -78,52 +69,41 @@ export function openSessions({ directory, clock, envKey, secret }: SessionsOptio
     return callerOf(key, session.endsAtUs);
   }
 
-  function admit(caller: SessionCaller, { [dashboardHeader]: team }: IncomingHttpHeaders) {
-    const nowUs = clock();
-    if (caller.expiresAtUs !== null && caller.expiresAtUs <= nowUs) return fail('key_expired');
-    if (caller.endsAtUs <= nowUs) return fail('not_signed_in');
-    if (team !== anyTeam && team !== caller.teamId) return fail('not_signed_in');
-    if (caller.keyId !== envKeyId) noteUse(caller.keyId, performance.now());
-    return caller;
-  }
-
-  async function meet(cookie: string, headers: IncomingHttpHeaders): Promise<SessionCaller> {
-    const caller = await lookUp(cookie);
-    cache.set(cookie, caller, performance.now());
-    return admit(caller, headers);
-  }
-
   return {
     cookieName,
-    authenticate(headers, permission) {
+    authenticate({ cookie: cookies, [dashboardHeader]: team }, permission) {
       if (permission !== 'read') {
         return fail('scope_missing', {
           say: 'A dashboard session can only read. Use an API key to record traces.',
         });
       }
-      const cookie = cookieValue(headers.cookie, cookieName);
-      if (cookie === null) return fail('not_signed_in');
-      const known = cache.get(cookie, performance.now());
-      return known ? admit(known, headers) : meet(cookie, headers);
+      const cookie = cookieValue(cookies, cookieName) ?? fail('not_signed_in');
+      return find(cookie, (caller, nowMs) => {
+        const nowUs = clock();
+        refuseExpired(caller, nowUs);
+        if (caller.endsAtUs <= nowUs) return fail('not_signed_in');
+        if (team !== anyTeam && team !== caller.teamId) return fail('not_signed_in');
+        noteUse(caller.keyId, nowMs);
+        return caller;
+      });
     },
     async start(keyId) {
-      const key = await findKey(keyId);
+      const key = (await findKey(keyId)) ?? fail('key_unknown');
       const nowUs = clock();
-      if (key === null) return fail('key_unknown');
       if (key.revokedAtUs !== null) return fail('key_revoked');
-      if (key.expiresAtUs !== null && key.expiresAtUs <= nowUs) return fail('key_expired');
-      if (!allows(key.scope, 'read')) return scopeMissing(key.scope, 'read');
+      refuseExpired(key, nowUs);
+      requireScope(key, 'read');
       const endsAtUs = Math.min(nowUs + limits.sessionLifeMs * 1000, key.expiresAtUs ?? Infinity);
       return {
         caller: callerOf(key, endsAtUs),
-        cookie: sealSession({ keyId, endsAtUs }, key.hash, secret),
+        cookie: sealSession(key, endsAtUs, secret),
       };
     },
   };
 }
 
 function callerOf(
-  { id, teamId, teamName, expiresAtUs }: BoundKey,
+  { id, teamId, teamName, expiresAtUs }: KeyInUse,
   endsAtUs: number,
 ): SessionCaller {
   return { keyId: id, teamId, teamName, scope: 'read', expiresAtUs, endsAtUs };

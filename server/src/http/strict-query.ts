@@ -1,5 +1,4 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
-import { limits } from '../limits.ts';
+import type { FastifyInstance } from 'fastify';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -7,8 +6,6 @@ declare module 'fastify' {
     ignoresQuery?: boolean;
   }
 }
-
-const closed = { additionalProperties: false };
 
 /**
  * A parameter that has no effect on a read is probably a typing error, so reads refuse parameters that they do not have.
@@ -21,29 +18,17 @@ export function refuseUnknownParameters(app: FastifyInstance): void {
     const querystring = {
       type: 'object',
       properties: {},
-      ...parametersOf(route.schema),
-      ...closed,
+      ...(route.schema?.querystring as object | undefined),
+      additionalProperties: false,
     };
     route.schema = { ...route.schema, querystring };
   });
 }
 
-/** The names of the query parameters of this request's route. */
-export function knownParameters(request: FastifyRequest): string[] {
-  return Object.keys(parametersOf(request.routeOptions.schema).properties ?? {});
-}
+/** The schemas of query parameters by name. `rule` is what an error says about an invalid value. */
+export type QueryParameters = Readonly<Record<string, { rule?: string }>>;
 
-function parametersOf(schema: { querystring?: unknown } | undefined): { properties?: object } {
-  return (schema?.querystring ?? {}) as { properties?: object };
-}
-
-/** The name of an unknown parameter in an error. A name long enough to be an API key is not repeated. */
-export function shownParameter(name: string): string {
-  return name.length < limits.envKeyCharsMin && /^[\w.[\]-]+$/.test(name) ? name : 'query';
-}
-
-export function unknownParameterMessage(known: readonly string[]): string {
-  return known.length === 0
-    ? 'is not a known parameter; this path has none'
-    : `is not a known parameter; this path has ${known.join(', ')}`;
+export function parametersOf(schema: { querystring?: unknown } | undefined): QueryParameters {
+  const { properties } = (schema?.querystring ?? {}) as { properties?: QueryParameters };
+  return properties ?? {};
 }

@@ -48,13 +48,16 @@ const sentFields = mapFields((name) =>
   traceFields[name].isRequired ? neverNull(name) : Type.Optional(nullable(name)),
 );
 
-const storedFields = mapFields((name) => {
+function storedField(name: FieldName): TSchema {
   const { isRequired, isExtra, kind } = traceFields[name];
   if (isExtra) return Type.Optional(neverNull(name));
   return isRequired || kind === 'status' ? neverNull(name) : nullable(name);
-});
+}
 
-const isOptionalInLists = new Set<string>(payloadNames);
+function listedField(name: FieldName): TSchema {
+  const field = storedField(name);
+  return traceFields[name].kind === 'text' ? Type.Optional(field) : field;
+}
 
 const withStamps = (fields: Properties): Properties => ({
   id: Type.String({ format: 'uuid' }),
@@ -79,24 +82,14 @@ export const TraceInputSchema = Type.Unsafe<TraceInput>(
   }),
 );
 
-export const TraceSchema = Type.Object(withStamps(storedFields), {
+export const TraceSchema = Type.Object(withStamps(mapFields(storedField)), {
   $id: 'Trace',
   additionalProperties: false,
   description: `A stored trace. Every field is always present, except: ${[...extraNames, 'damaged'].join(', ')}.`,
 });
 
-export const ListedTraceSchema = Type.Object(
-  withStamps(
-    Object.fromEntries(
-      Object.entries(storedFields).map(([name, schema]) => [
-        name,
-        isOptionalInLists.has(name) ? Type.Optional(schema) : schema,
-      ]),
-    ),
-  ),
-  {
-    $id: 'ListedTrace',
-    additionalProperties: false,
-    description: `A stored trace. The request may leave out these fields: ${payloadNames.join(', ')}.`,
-  },
-);
+export const ListedTraceSchema = Type.Object(withStamps(mapFields(listedField)), {
+  $id: 'ListedTrace',
+  additionalProperties: false,
+  description: `A stored trace. The request may leave out these fields: ${payloadNames.join(', ')}.`,
+});

@@ -7,9 +7,9 @@ import { limits } from '../limits.ts';
 import { damageOf } from '../store/sqlite/auditor.ts';
 import { openReading } from '../store/sqlite/connection.ts';
 import { realDatabasePath, refuseSecondName } from '../store/sqlite/database-path.ts';
-import { openDamageList } from './verify.ts';
 import { refuseForeignFile } from '../store/sqlite/migrate.ts';
 import { sessionTables } from '../store/sqlite/sign-in-codes.ts';
+import { DamageList } from './finding-list.ts';
 
 export interface BackupReport {
   file: string;
@@ -65,7 +65,10 @@ export async function backupSqlite(
 
 async function copyPages(path: string, part: string, { onCopied }: BackupProgress): Promise<void> {
   using db = openReading(path);
-  const total = pragma(db, 'page_count') * pragma(db, 'page_size');
+  const sized = db.prepare(
+    'select page_count * page_size as bytes from pragma_page_count, pragma_page_size',
+  );
+  const total = Number(sized.get()?.['bytes']);
   const watch = setInterval(() => {
     onCopied(Math.min(total, statSync(part, { throwIfNoEntry: false })?.size ?? 0), total);
   }, limits.backupWatchMs);
@@ -100,9 +103,9 @@ function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): stri
     .prepare('select no, name from teams order by name')
     .all()
     .flatMap(({ no = 0, name }) => {
-      const list = openDamageList();
+      const list = new DamageList();
       for (const trace of damageOf(db, Number(no))) {
-        list.add(trace);
+        list.check(trace);
         checked += 1;
         if (checked % limits.auditChunkRows === 0) onChecked(checked);
       }
@@ -124,10 +127,6 @@ function removeSessions(part: string): void {
     // A file of an older schema has no such table.
     if (isThere.get(table)) db.exec(`delete from ${table}`);
   }
-}
-
-function pragma(db: DatabaseSync, name: string): number {
-  return Number(db.prepare(`pragma ${name}`).get()?.[name]);
 }
 
 function sync(path: string): void {

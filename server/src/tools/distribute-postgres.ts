@@ -11,18 +11,20 @@ import type { Address } from '../store/postgres/address.ts';
 import { stateOf } from '../store/postgres/postgres-failures.ts';
 import { tablesByTeam, tablesOnEveryNode, teamColumn } from '../store/postgres/tables.ts';
 
-/** How a table is distributed, and whether this run changed it. */
-export interface TableReport {
-  table: string;
-  kind: 'on every node' | 'by team';
-  isNew: boolean;
-}
+type LayoutName = 'on every node' | 'by team';
 
 export interface DistributeReport {
   nodes: number;
   shards: number;
-  tables: TableReport[];
+  /** `changed` if this run distributed the table. */
+  tables: { table: string; layout: LayoutName; changed: boolean }[];
 }
+
+/** In this order: the tables of a team refer to the small ones. */
+const layouts = new Map<string, LayoutName>([
+  ...tablesOnEveryNode.map((table) => [table, 'on every node'] as const),
+  ...tablesByTeam.map((table) => [table, 'by team'] as const),
+]);
 
 /** It moves all rows of a table. */
 const unhurriedMs = limits.postgresUnhurriedMsMax;
@@ -63,39 +65,32 @@ export async function distributePostgres(
 async function distribute(
   client: pg.Client,
   onTable: (table: string) => void,
-): Promise<TableReport[]> {
+): Promise<DistributeReport['tables']> {
   await run(client, `set local lock_timeout = ${limits.postgresLockMsMax}`);
   // Migrating servers and other runs of this command wait for this lock.
   await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock]);
-  const [first, ...others] = tablesByTeam;
-  const before = await readLayouts(client);
-  const missing = [...tablesOnEveryNode, ...tablesByTeam].filter((table) => !before.has(table));
+  const before = await readDistributed(client);
+  const missing = [...layouts.keys()].filter((table) => !before.has(table));
   if (missing.length > 0) {
     // All tables at once and first, so that no transaction of a server is interrupted halfway.
     await run(client, `lock table ${missing.join(', ')} in access exclusive mode`);
   }
-  const reports: TableReport[] = [];
-  for (const table of tablesOnEveryNode) {
-    const isNew = missing.includes(table);
-    if (isNew) {
-      onTable(table);
+  for (const table of missing) {
+    onTable(table);
+    if (layouts.get(table) === 'on every node') {
       await run(client, 'select create_reference_table($1)', [table], unhurriedMs);
-    }
-    reports.push({ table, kind: 'on every node', isNew });
-  }
-  for (const table of [first, ...others]) {
-    const isNew = missing.includes(table);
-    if (isNew) {
-      onTable(table);
-      const beside = table === first ? 'none' : first;
+    } else {
+      const beside = table === tablesByTeam[0] ? 'none' : tablesByTeam[0];
       await run(client, createByTeam, [table, teamColumn, beside], unhurriedMs);
     }
-    reports.push({ table, kind: 'by team', isNew });
   }
   // The moved rows, including prompts, are still on the coordinator's disk.
   for (const table of missing) await run(client, dropLeftovers, [table], unhurriedMs);
-  refuseWrongLayout(await readLayouts(client));
-  return reports;
+  const after = await readDistributed(client);
+  return Array.from(layouts, ([table, layout]) => {
+    if (!after.has(table)) throw isWrong(table, 'distributed');
+    return { table, layout, changed: !before.has(table) };
+  });
 }
 
 const dropLeftovers = 'select truncate_local_data_after_distributing_table($1::regclass)';
@@ -127,55 +122,33 @@ async function refuseUnsafeNodes(client: pg.Client): Promise<void> {
 
 const readFsync = "select nodeid, success, result from run_command_on_all_nodes('show fsync')";
 
-interface Layout {
-  kind: 'reference' | 'distributed';
-  column: string | null;
-  colocation: string;
-}
-
 // Citus also lists local tables with a foreign key to a reference table, as 'n' and 's'. They are not distributed yet, so skip them.
-const readLayout = `
+const readLayouts = `
   select logicalrelid::regclass::text as table, partmethod = 'h' as is_distributed, colocationid::text as colocation,
     case when partkey is not null then column_to_column_name(logicalrelid, partkey) end as column
   from pg_dist_partition
   where logicalrelid = any($1::regclass[]) and (partmethod = 'h' or repmodel = 't')`;
 
 /** The tables that are already distributed. Fails if one is distributed in an unexpected way. */
-async function readLayouts(client: pg.Client): Promise<Map<string, Layout>> {
-  const { rows } = await run(client, readLayout, [[...tablesOnEveryNode, ...tablesByTeam]]);
-  const layouts = new Map(
-    rows.map((row): [string, Layout] => [
-      row['table'] as string,
-      {
-        kind: row['is_distributed'] === true ? 'distributed' : 'reference',
-        column: row['column'] as string | null,
-        colocation: row['colocation'] as string,
-      },
-    ]),
-  );
-  refuseForeignLayout(layouts);
-  return layouts;
-}
-
-function refuseForeignLayout(layouts: ReadonlyMap<string, Layout>): void {
-  const groups = new Set<string>();
-  for (const [table, { kind, column, colocation }] of layouts) {
-    const isOnEveryNode = (tablesOnEveryNode as readonly string[]).includes(table);
-    if (isOnEveryNode && kind !== 'reference') throw isWrong(table, 'a reference table');
-    if (isOnEveryNode) continue;
-    if (kind !== 'distributed' || column !== teamColumn) {
+async function readDistributed(client: pg.Client): Promise<Set<string>> {
+  const { rows } = await run(client, readLayouts, [[...layouts.keys()]]);
+  const found = new Set<string>();
+  const colocations = new Set<unknown>();
+  for (const row of rows) {
+    const table = String(row['table']);
+    const isDistributed = row['is_distributed'] === true;
+    found.add(table);
+    if (layouts.get(table) === 'on every node') {
+      if (isDistributed) throw isWrong(table, 'a reference table');
+      continue;
+    }
+    if (!isDistributed || row['column'] !== teamColumn) {
       throw isWrong(table, `distributed by ${teamColumn}`);
     }
-    groups.add(colocation);
+    colocations.add(row['colocation']);
   }
-  if (groups.size > 1) throw isWrong(tablesByTeam.join(', '), 'co-located');
-}
-
-/** Fails unless all tables are distributed. */
-function refuseWrongLayout(layouts: ReadonlyMap<string, Layout>): void {
-  for (const table of [...tablesOnEveryNode, ...tablesByTeam]) {
-    if (!layouts.has(table)) throw isWrong(table, 'distributed');
-  }
+  if (colocations.size > 1) throw isWrong(tablesByTeam.join(', '), 'co-located');
+  return found;
 }
 
 function isWrong(table: string, expected: string): OperatorError {

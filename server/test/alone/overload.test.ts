@@ -135,9 +135,9 @@ async function goodput(
   const load = startLoad(server.url, folder, clients, round, teams);
   await load.begun();
   // Time to warm up, then time to count.
-  await sleep(500);
+  await sleep(300);
   const [startMs, before] = [performance.now(), readAcknowledged(folder).length];
-  await sleep(1500);
+  await sleep(1000);
   const [endMs, after] = [performance.now(), readAcknowledged(folder).length];
   await load.end();
   return ((after - before) * 1000) / (endMs - startMs);

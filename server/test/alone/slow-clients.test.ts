@@ -26,7 +26,6 @@ test('1,000 half-open requests do not keep others waiting and are closed within 
       `${head}Content-Length: ${body.length}\r\n\r\n${body.slice(0, -1)}`,
       `${head}Transfer-Encoding: chunked\r\n\r\n10\r\n{"model":`,
     ];
-    const openedMs = performance.now();
     let begun = 0;
     const closed = Array.from({ length: slowClients }, (_, i) => {
       const socket = connect(port, hostname, () => (begun += 1));
@@ -35,8 +34,7 @@ test('1,000 half-open requests do not keep others waiting and are closed within 
     const areOpen = () => begun === slowClients;
     await eventually(() => `${begun} of ${slowClients} connections`, closedMsMax, areOpen, 10);
     const p99During = await p99Ms(post);
-    await Promise.all(closed);
-    const closedMs = performance.now() - openedMs;
+    const closedMs = Math.max(...(await Promise.all(closed)));
     t.diagnostic(
       `p99 ${p99Before.toFixed(1)} ms before, ${p99During.toFixed(1)} ms beside them; all closed after ${Math.round(closedMs)} ms`,
     );
@@ -90,14 +88,18 @@ interface Page {
   traces: { model: string }[];
 }
 
-/** Sends the half and resolves when the server has closed the socket. */
-function closedBy(socket: Socket, half: string): Promise<void> {
+/** Sends the half and resolves, when the server has closed the socket, with the time that it was open. */
+function closedBy(socket: Socket, half: string): Promise<number> {
   return new Promise((resolve) => {
+    let openedMs = 0;
     socket.on('error', () => {});
-    socket.on('close', () => resolve());
+    socket.on('close', () => resolve(performance.now() - openedMs));
     socket.on('end', () => socket.destroy());
     socket.resume();
-    socket.on('connect', () => socket.write(half));
+    socket.on('connect', () => {
+      openedMs = performance.now();
+      socket.write(half);
+    });
   });
 }
 

@@ -87,7 +87,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       assert.ok(caughtUp > 6000, `${caughtUp} traces`);
       await eventually(
         'copies of later traces',
-        10_000,
+        30_000,
         async () => (await tracesIn(target)) > caughtUp,
       );
       const keys = await withStoreAt(target, (store) => store.keys(null));

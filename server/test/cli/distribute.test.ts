@@ -179,7 +179,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     const { tables } = await distribute(url);
     const made = ['key_uses', 'rollups', 'idempotency'];
     assert.deepEqual(
-      tables.filter(({ isNew }) => isNew).map(({ table }) => table),
+      tables.filter(({ changed }) => changed).map(({ table }) => table),
       made,
     );
     assert.deepEqual(

@@ -29,16 +29,21 @@ async function listed(keyId: string): Promise<ListedKey> {
   return key;
 }
 
-/** How long a key is still accepted, asked every 50 ms, and the error code that it gets then. */
+/** When a key was last used with success from now on, asked every 50 ms, and the error code that it gets then. */
 async function msUntilRefused(key: string): Promise<{ ms: number; code: string }> {
   const startMs = performance.now();
-  const code = await eventually('the refusal', 5000, async () => {
+  let ms = 0;
+  const code = await eventually('the refusal', 30_000, async () => {
+    const askedAfterMs = performance.now() - startMs;
     const { status, body } = await call(`${server.url}/analytics/overview`, key);
-    if (status === 200) return null;
+    if (status === 200) {
+      ms = askedAfterMs;
+      return null;
+    }
     assert.equal(status, 401);
     return body.code;
   });
-  return { ms: performance.now() - startMs, code };
+  return { ms, code };
 }
 
 // Two at a time: most of the time goes into starting commands, and there are two cores.
@@ -105,10 +110,10 @@ describe('keys and teams while a server runs', { concurrency: 2 }, () => {
     }
   });
 
-  test('a key with --expires 1s works until its time and not after', async () => {
-    const made = await tool.json<NewKeyJson>('keys', 'create', '--team', 'e', '--expires', '1s');
+  test('a key with --expires 3s works until its time and not after', async () => {
+    const made = await tool.json<NewKeyJson>('keys', 'create', '--team', 'e', '--expires', '3s');
     const endMs = Date.parse(made.expires ?? '');
-    assert.ok(endMs - Date.now() <= 1000, `it expires at ${made.expires}`);
+    assert.ok(endMs - Date.now() <= 3000, `it expires at ${made.expires}`);
     let accepted = 0;
     for (;;) {
       const askedMs = Date.now();
@@ -265,7 +270,7 @@ describe('keys and teams while a server runs', { concurrency: 2 }, () => {
     const afterMs = Date.now();
     const noted = await eventually(
       'the last use of the key',
-      10_000,
+      30_000,
       async () => (await listed(made.key_id)).last_used,
     );
     assert.ok(Date.parse(noted) >= beforeMs - 1 && Date.parse(noted) <= afterMs, noted);

@@ -112,13 +112,13 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
     });
 
     test('verify lists a bounded number of damaged traces, and counts the others', async () => {
-      const count = limits.damagedListMax + 7;
+      const count = limits.findingsListMax + 7;
       const teamId = await teamWith(count, 'short');
       for (let seq = 1; seq <= count; seq++) {
         await stage.overwriteInput(teamId, seq, Buffer.from([0xff]));
       }
       const { differences } = await verifyTeam(store, teamId);
-      assert.equal(differences.length, limits.damagedListMax + 1);
+      assert.equal(differences.length, limits.findingsListMax + 1);
       assert.equal(differences.at(-1), '7 more damaged traces');
     });
 

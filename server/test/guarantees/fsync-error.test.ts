@@ -112,8 +112,8 @@ async function failUnderLoad(t: TestContext, n: number, how: HowToRun) {
 async function settle(folder: string): Promise<void> {
   const isStill = async () => {
     const before = readAcknowledged(folder).length;
-    await sleep(200);
+    await sleep(700);
     return readAcknowledged(folder).length === before;
   };
-  await eventually('a log that no longer grows', 2000, isStill, 0).catch(() => {});
+  await eventually('a log that no longer grows', 4000, isStill, 0).catch(() => {});
 }

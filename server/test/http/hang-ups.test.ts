@@ -62,7 +62,7 @@ const head = (startLine: string, ...lines: string[]): string =>
 
 /** Resolves when the requests of callers that hung up have ended, too. */
 async function allRequestsEnded(): Promise<void> {
-  await eventually('the end of all calls of the store', 5_000, () => callsUnderWay === 0, 10);
+  await eventually('the end of all calls of the store', 30_000, () => callsUnderWay === 0, 10);
   // A request that follows runs after whatever those calls have left to do.
   assert.equal((await get('/healthz')).status, 200);
 }
@@ -71,7 +71,7 @@ async function assertBudgetsWhole(): Promise<void> {
   const held = () => [service.bodyBudget.usedBytes, service.replyBudget.usedBytes];
   await eventually(
     () => `the return of what bodies and replies hold (${held().join(' and ')} bytes)`,
-    5_000,
+    30_000,
     () => held().every((bytes) => bytes === 0),
     10,
   );

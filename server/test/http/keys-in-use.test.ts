@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { eventually } from '../support/eventually.ts';
 import { hashKey } from '../../src/core/api-key.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { Answer, TestService, TestServiceOptions } from '../support/service.ts';
@@ -30,29 +31,27 @@ test('a revoked key stops working within a second under constant use, for good',
     }
     assert.equal(await service.beside.revokeKey(leaked.keyId, Date.now() * 1000), true);
     const revokedAtMs = performance.now();
-    let refusedAfterMs: number | null = null;
     let refusals = 0;
-    while (performance.now() - revokedAtMs < 1500) {
-      const askedAtMs = performance.now();
+    const isForGood = async (): Promise<boolean> => {
+      const askedAfterMs = performance.now() - revokedAtMs;
       const answer = await use();
       if (answer.status === 200) {
-        assert.equal(refusedAfterMs, null, 'a refused key worked again');
+        assert.equal(refusals, 0, 'a refused key worked again');
+        assert.ok(askedAfterMs < 1000, `it worked ${askedAfterMs} ms after its end`);
       } else {
         assertProblem(answer, 'key_revoked');
-        refusedAfterMs ??= askedAtMs - revokedAtMs;
         refusals++;
       }
       assert.equal((await service.call(other.key, 'GET', '/traces')).status, 200);
-      await sleep(pollMs);
-    }
-    assert.ok(refusedAfterMs !== null && refusedAfterMs < 1000, `after ${refusedAfterMs} ms`);
-    assert.ok(refusals >= 5, `${refusals} refusals`);
+      return refusals >= 5 && askedAfterMs > 1500;
+    };
+    await eventually('five refusals', 30_000, isForGood, pollMs);
   });
 });
 
 test('a key works until the moment it expires, and not after', async () => {
   await withService({}, async (service) => {
-    const expiresAtMs = Date.now() + 600;
+    const expiresAtMs = Date.now() + 2_000;
     const brief = await service.keyFor('team', { expiresAtUs: expiresAtMs * 1000 });
     let [worked, refused] = [0, 0];
     while (refused < 3) {

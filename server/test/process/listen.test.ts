@@ -61,7 +61,7 @@ test('a stop closes the connections of every listening socket and frees the port
   }
   await eventually(
     () => `${answers} of 100 answers`,
-    10_000,
+    30_000,
     () => answers >= 100,
     10,
   );

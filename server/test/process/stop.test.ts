@@ -82,32 +82,50 @@ async function idsAfterRestart(t: TestContext, { tool, key }: Stage): Promise<st
   return (await allTraces(server.url, key)).map(({ id }) => id);
 }
 
+/** What a service answers between SIGTERM and its end; null if this process was too slow to ask in time. */
+async function answersDuringNotice({ server, key }: Stage) {
+  try {
+    const ready = await eventually(
+      '/readyz with 503',
+      30_000,
+      async () => {
+        const { status, body } = await call<ProblemJson>(`${server.url}/readyz`, null);
+        return status === 200 ? null : { status, code: body.code };
+      },
+      10,
+    );
+    const late = await postTrace(server.url, key);
+    const page = await call(`${server.url}/traces`, key);
+    const health = await call(`${server.url}/healthz`, null);
+    return { ready, late, statuses: [page.status, health.status] };
+  } catch (error) {
+    if (error instanceof TypeError && error.message === 'fetch failed') return null;
+    throw error;
+  }
+}
+
 test('on SIGTERM /readyz turns to 503 while the service still serves, then it ends with 0', async (t) => {
-  const stage = await setStage(t);
-  const { server, key } = stage;
-  const ids = [(await postTrace(server.url, key)).body.id];
-  assert.equal((await call(`${server.url}/readyz`, null)).status, 200);
+  // It still serves for half a second, so a busy machine may need more than one attempt.
+  for (let attempt = 1; ; attempt++) {
+    const stage = await setStage(t);
+    const { server, key } = stage;
+    const ids = [(await postTrace(server.url, key)).body.id];
+    assert.equal((await call(`${server.url}/readyz`, null)).status, 200);
 
-  const ended = server.end('SIGTERM');
-  const answer = await eventually(
-    '/readyz with 503',
-    5_000,
-    async () => {
-      const { status, body } = await call<ProblemJson>(`${server.url}/readyz`, null);
-      return status === 200 ? null : { status, code: body.code };
-    },
-    10,
-  );
-  assert.deepEqual(answer, { status: 503, code: 'store_unavailable' });
-  const late = await postTrace(server.url, key);
-  assert.equal(late.status, 201);
-  ids.unshift(late.body.id);
-  assert.equal((await call(`${server.url}/traces`, key)).status, 200);
-  assert.equal((await call(`${server.url}/healthz`, null)).status, 200);
+    const ended = server.end('SIGTERM');
+    const answers = await answersDuringNotice(stage);
+    assert.equal(await ended, 0);
+    assert.ok(answers !== null || attempt < 5, 'it took no connection after SIGTERM');
+    if (answers === null) continue;
 
-  assert.equal(await ended, 0);
-  await assert.rejects(postTrace(server.url, key));
-  assert.deepEqual(await idsAfterRestart(t, stage), ids);
+    assert.deepEqual(answers.ready, { status: 503, code: 'store_unavailable' });
+    assert.equal(answers.late.status, 201);
+    assert.deepEqual(answers.statuses, [200, 200]);
+    ids.unshift(answers.late.body.id);
+    await assert.rejects(postTrace(server.url, key));
+    assert.deepEqual(await idsAfterRestart(t, stage), ids);
+    return;
+  }
 });
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
@@ -118,7 +136,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const ended = server.end(signal);
     // Load balancers get some time to notice before that.
     const isClosed = () => refusesConnections(server.url);
-    await eventually('a server that takes no new connections', 10_000, isClosed);
+    await eventually('a server that takes no new connections', 30_000, isClosed);
     await assert.rejects(postTrace(server.url, key), 'it still takes new connections');
     const answers = await Promise.all(slow.map((post) => post.finish()));
     assert.deepEqual(
@@ -134,7 +152,7 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
     const stage = await setStage(t);
     const { server, key, tool } = stage;
     const crowd = startCrowd(32, server.url, key);
-    await eventually('acknowledged traces', 10_000, () => crowd.acknowledged.length > 300);
+    await eventually('acknowledged traces', 30_000, () => crowd.acknowledged.length > 300);
     const atSignal = crowd.acknowledged.length;
     assert.equal(await promptly(server.end(signal)), 0);
     await crowd.ended;
@@ -163,7 +181,7 @@ test('an acknowledged trace survives kill -9 under 32 clients', async (t) => {
   const stage = await setStage(t);
   const { server, key, tool } = stage;
   const crowd = startCrowd(32, server.url, key);
-  await eventually('acknowledged traces', 10_000, () => crowd.acknowledged.length > 500);
+  await eventually('acknowledged traces', 30_000, () => crowd.acknowledged.length > 500);
   assert.equal(await server.end('SIGKILL'), null);
   await crowd.ended;
   assert.deepEqual(crowd.others, []);

@@ -23,6 +23,12 @@ async function madeStore(t: TestContext): Promise<Tool & { key: string }> {
   return { ...tool, key };
 }
 
+async function timedStart(t: TestContext, tool: Tool) {
+  const startMs = performance.now();
+  const server = await startServer(t, tool);
+  return { ...server, startedMs: performance.now() - startMs };
+}
+
 /** Every way to open the file is refused with these words, and not one byte of it changes. */
 async function assertRefusedUntouched(tool: Tool, words: RegExp): Promise<void> {
   const before = hashOfFile(tool.path);
@@ -52,10 +58,14 @@ describe('the file of a store', { concurrency: 2 }, () => {
     const tool = await madeStore(t);
     const ids: string[] = [];
     for (const signal of ['SIGKILL', 'SIGINT', 'SIGKILL'] as const) {
-      const startMs = performance.now();
-      const server = await startServer(t, tool);
-      const startedMs = performance.now() - startMs;
-      assert.ok(startedMs < 4000, `it took ${startedMs} ms to start`);
+      // A server on a new file that starts at the same time shows how slow the machine is.
+      const [server, control] = await Promise.all([
+        timedStart(t, tool),
+        timedStart(t, toolInFolder(t)),
+      ]);
+      const longerMs = server.startedMs - control.startedMs;
+      assert.ok(longerMs < 4000, `it took ${longerMs} ms longer to start`);
+      await control.end('SIGKILL');
       for (const id of ids) {
         assert.equal((await call(`${server.url}/traces/${id}`, tool.key)).status, 200);
       }

@@ -14,6 +14,7 @@ import { makeTeams, withTool } from '../guarantees/crash-lab.ts';
 import type { LoadTeam } from '../guarantees/crash-lab.ts';
 import { spawnServer } from '../support/cli.ts';
 import type { ServerProcess } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
 import { makePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { runSql } from '../support/store-place.ts';
@@ -28,12 +29,17 @@ export interface AttackStage {
   /** Stores traces of the attacker without the server. */
   fill(drafts: Iterable<Parameters<typeof draftTrace>[0]>): Promise<void>;
   /** Runs the attack, and checks and prints what it did to the server and to the honest team. */
-  endure(t: TestContext, attack: () => Promise<void>, isRepeated?: boolean): Promise<void>;
+  endure(t: TestContext, attack: Attack, isRepeated?: boolean): Promise<void>;
   socket(): Promise<Socket>;
   /** Reads replies of the attacker's concurrently and to their end, in a separate process, so that the probes here are not delayed. */
   readElsewhere(path: string, times: number): Promise<number[]>;
   tearDown(): Promise<void>;
 }
+
+/** `goOn` waits for a while, during which the server is probed a number of times, so on a slow machine it waits longer. */
+export type Attack = (goOn: () => Promise<void>) => Promise<void>;
+
+const probesPerAttack = 20;
 
 export async function setAttackStage(kind: Database['kind']): Promise<AttackStage> {
   const folder = temporaryFolder();
@@ -93,7 +99,7 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
       const idle = residentBytes(server);
       const watch = watchServer(server, honest, idleServer);
       try {
-        await attack();
+        await attack(watch.probed);
       } catch (error) {
         await watch.end();
         throw error;
@@ -134,6 +140,7 @@ function watchServer(server: ServerProcess, honest: LoadTeam, idle: ServerProces
   let peak = 0;
   let slowestMs = 0;
   let delayMs = 0;
+  let probes = 0;
   let writes = 0;
   let reads = 0;
   const sample = setInterval(() => (peak = Math.max(peak, residentBytes(server))), 25);
@@ -148,6 +155,7 @@ function watchServer(server: ServerProcess, honest: LoadTeam, idle: ServerProces
       const [ownMs, idleMs] = await Promise.all([timed(server.url), timed(idle.url)]);
       slowestMs = Math.max(slowestMs, ownMs);
       delayMs = Math.max(delayMs, ownMs - idleMs);
+      probes += 1;
       await sleep(50);
     }
   }
@@ -173,6 +181,10 @@ function watchServer(server: ServerProcess, honest: LoadTeam, idle: ServerProces
   }
   const running = Promise.all([probe(), write(), write(), read()]);
   return {
+    async probed() {
+      const enough = probes + probesPerAttack;
+      await eventually('probes of the server', 120_000, () => probes >= enough, 10);
+    },
     async end() {
       done.abort();
       await running;

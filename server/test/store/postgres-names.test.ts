@@ -49,7 +49,7 @@ async function namesUsed(url: string, mark: string): Promise<string[]> {
   await store.close();
   await postgres.sql(url, `select '${mark}'`);
   const isLogged = () => postgres.log().includes(mark);
-  await eventually('the mark in the log', 10_000, isLogged, 10);
+  await eventually('the mark in the log', 30_000, isLogged, 10);
   const log = postgres.log().slice(before);
   return [...log.matchAll(/LOG: {2}execute (\S+):/g)].map(([, name = '']) => name);
 }

@@ -105,6 +105,6 @@ test('a name in the URL does not hide a server from a copy', async () => {
   assert.match((await tool.claim()) ?? '', /^servers with \d+ connections$/);
   await server.close();
   const isGone = async () => (await tool.claim()) === null;
-  await eventually('a store without a server', 10_000, isGone, 20);
+  await eventually('a store without a server', 30_000, isGone, 20);
   await tool.close();
 });

@@ -199,7 +199,7 @@ test('a batch of 1,000 traces takes as many statements as one of two', async () 
       const mark = `mark ${++marks}.`;
       await postgres.sql(url, `select '${mark}'`);
       const isLogged = () => postgres.log().includes(mark);
-      await eventually('the mark in the log', 10_000, isLogged, 10);
+      await eventually('the mark in the log', 30_000, isLogged, 10);
       return postgres.log().split(mark)[0] ?? '';
     };
     let marks = 0;
@@ -289,7 +289,7 @@ test('what one server stores another serves at once, and a key that is revoked e
     const revokedMs = performance.now();
     for (const service of [here, there]) {
       let lastUseMs = 0;
-      await eventually('the end of the key', 10_000, async () => {
+      await eventually('the end of the key', 30_000, async () => {
         const askedMs = performance.now() - revokedMs;
         const { status } = await service.call(key, 'GET', '/traces');
         if (status === 200) lastUseMs = askedMs;

@@ -17,14 +17,16 @@ export interface CliResult {
   stderr: string;
 }
 
-/** Starts the real command line in a separate process. No TRACETALLY_ variable leaks in. */
+/** Starts the real command line in a separate process. No TRACETALLY_ variable leaks in, nor the compile cache of the tests. */
 export function spawnCli(
   args: readonly string[],
   env: Record<string, string> = {},
   { launcher = ownLauncher, wrapper = [] }: HowToRun = {},
 ): ChildProcessWithoutNullStreams {
   const inherited = Object.fromEntries(
-    Object.entries(process.env).filter(([name]) => !name.startsWith('TRACETALLY_')),
+    Object.entries(process.env).filter(
+      ([name]) => !name.startsWith('TRACETALLY_') && name !== 'NODE_COMPILE_CACHE',
+    ),
   );
   const [program = '', ...rest] = [...wrapper, process.execPath, launcher, ...args];
   return spawn(program, rest, { env: { ...inherited, ...env } });

@@ -8,6 +8,7 @@ import { after, before } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { eventually } from './eventually.ts';
+import { makeCluster } from './postgres-template.ts';
 import { temporaryFolder } from './service.ts';
 
 /** For a machine that has much else to do. */
@@ -58,14 +59,17 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
       for (const path of [folder.path, passwordFile]) chownSync(path, identity.uid, identity.gid);
       bin = withinReach(bin, folder.path, identity);
     }
-    const flags = ['-D', data, '-U', owner, '-A', 'scram-sha-256', `--pwfile=${passwordFile}`];
-    const made = spawnSync(
-      join(bin, 'initdb'),
-      [...flags, '--encoding=UTF8', '--locale=C', '--no-sync', '--no-instructions'],
-      { ...identity, cwd: folder.path, encoding: 'utf8' },
-    );
-    if (made.status !== 0)
-      throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`);
+    const flags = ['-U', owner, '-A', 'scram-sha-256', '--encoding=UTF8', '--locale=C'];
+    const places = ['-D', data, `--pwfile=${passwordFile}`, '--no-sync', '--no-instructions'];
+    makeCluster(data, [versionOf(bin), identity, password, flags], () => {
+      const made = spawnSync(join(bin, 'initdb'), [...flags, ...places], {
+        ...identity,
+        cwd: folder.path,
+        encoding: 'utf8',
+      });
+      if (made.status !== 0)
+        throw new Error(`initdb failed: ${made.stderr}${made.error?.message ?? ''}`);
+    });
   }
 
   async function start(): Promise<void> {
@@ -198,6 +202,10 @@ function binaries(): string {
   const bin = join(home, 'native/bin');
   for (const program of ['initdb', 'postgres', 'pg_ctl']) chmodSync(join(bin, program), 0o755);
   return bin;
+}
+
+function versionOf(bin: string): string {
+  return spawnSync(join(bin, 'postgres'), ['--version'], { encoding: 'utf8' }).stdout.trim();
 }
 
 /** Other users may be unable to read a checkout of root. Then the programs are copied next to the data. */

@@ -3,8 +3,8 @@ import { calendarOf } from '../../src/core/calendar.ts';
 import type { RollSpeed } from '../../src/core/dimensions.ts';
 import { encodeMeasures } from '../../src/core/measures.ts';
 import { RollupFold, groupHash } from '../../src/core/rollup.ts';
-import type { Rollup } from '../../src/core/rollup.ts';
-import type { Auditor } from '../../src/store/audit.ts';
+import type { Group, Rollup } from '../../src/core/rollup.ts';
+import type { AuditedRollup, Auditor } from '../../src/store/audit.ts';
 
 /** Fails unless the rollups of a team are exactly the sums of its traces up to the marks. Returns the number of rollups. */
 export async function assertRefolds(store: Auditor, teamId: string): Promise<number> {
@@ -23,7 +23,7 @@ export async function assertRefolds(store: Auditor, teamId: string): Promise<num
     }
     const expected = [...folds.hot.rollups(), ...folds.wide.rollups()].map(textOf).sort();
     const stored: string[] = [];
-    for await (const chunk of rollups) stored.push(...chunk.map(textOf));
+    for await (const chunk of rollups) stored.push(...chunk.map(textOfRow));
     assert.deepEqual(stored.sort(), expected);
     return stored.length;
   });
@@ -31,6 +31,15 @@ export async function assertRefolds(store: Auditor, teamId: string): Promise<num
 
 function textOf({ set, grain, bucket, group, measures }: Rollup): string {
   const sums = Buffer.from(encodeMeasures(measures)).toString('hex');
-  const hash = groupHash({ set, group }).toString('hex');
-  return [set, grain, bucket, hash, measures.calls, sums].join(' ');
+  return [set, grain, bucket, hashOf(set, group), measures.calls, sums].join(' ');
+}
+
+function textOfRow({ set, grain, bucket, hash, group, calls, sums }: AuditedRollup): string {
+  assert.ok(group, 'the values of a group are missing');
+  assert.equal(Buffer.from(hash).toString('hex'), hashOf(set, group));
+  return [set, grain, bucket, hashOf(set, group), calls, Buffer.from(sums).toString('hex')].join(' ');
+}
+
+function hashOf(set: number, group: Group): string {
+  return groupHash({ set, group }).toString('hex');
 }

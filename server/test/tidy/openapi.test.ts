@@ -38,6 +38,15 @@ test('the document is OpenAPI 3.1 and lists every endpoint', async () => {
   ]);
 });
 
+test('the paths of the document do not contain the base path, even one that is also a path', async (t) => {
+  const moved = await startTestService({ flags: { 'base-path': '/traces' } });
+  t.after(() => moved.stop());
+  const { json } = await moved.call(null, 'GET', '/openapi.json');
+  assert.deepEqual(json.servers, [{ url: '/traces' }]);
+  const { paths } = JSON.parse(readFileSync(committed, 'utf8')) as { paths: object };
+  assert.deepEqual(json.paths, paths);
+});
+
 test('replies hold exactly the fields that the document promises', async () => {
   const { key } = await service.keyFor();
   const document = (await service.call(null, 'GET', '/openapi.json')).json;

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { describeSettings } from '../../src/config.ts';
+import { envOf, settings } from '../../src/config.ts';
+import type { Setting } from '../../src/config.ts';
 import { errorTable } from '../../src/errors.ts';
 import { fieldNames } from '../../src/core/trace-fields.ts';
 import { limits } from '../../src/limits.ts';
@@ -25,14 +26,15 @@ const files: SourceFile[] = globSync('**/*.ts', { cwd: source })
 
 /** How the row of each setting begins. */
 function settingRows(): string[] {
-  return describeSettings().map(({ flag, env, fallback }) => {
-    const cells = [flag === null ? '' : `\`--${flag}\``, `\`${env}\``, shownDefault(fallback)];
+  return Object.values<Setting>(settings).map((setting) => {
+    const flag = setting.isEnvOnly ? '' : `\`--${setting.name}\``;
+    const cells = [flag, `\`${envOf(setting)}\``, shownDefault(setting.fallback)];
     return cells.map((cell) => `| ${cell}`.trimEnd()).join(' ');
   });
 }
 
-function shownDefault(fallback: string | null): string {
-  return fallback === null || fallback === '' ? 'none' : `\`${fallback}\``;
+function shownDefault(fallback = ''): string {
+  return fallback === '' ? 'none' : `\`${fallback}\``;
 }
 
 test('the source folders were found', () => {

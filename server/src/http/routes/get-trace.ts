@@ -5,7 +5,7 @@ import { callerOf, requireKey } from '../auth.ts';
 import { isGone } from '../reply-budget.ts';
 import type { Route } from '../route.ts';
 import { TraceParams } from '../parameters.ts';
-import { failures, replies } from '../schemas.ts';
+import { problem, readFailures, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `GET /traces/{trace_id}`: replies are the same if the trace does not exist, belongs to another team, or the id is not a UUID. */
@@ -21,12 +21,9 @@ export const getTrace: Route = (app, { reader, gate, replyBudget }) => {
         params: TraceParams,
         response: {
           200: replies.trace,
-          ...failures.key,
-          ...failures.notFound,
-          ...failures.invalid,
-          ...failures.damaged,
-          ...failures.tooMany,
-          ...failures.unavailable,
+          ...readFailures,
+          404: problem('No such trace in this team.'),
+          500: problem('The stored trace is damaged.'),
         },
       },
     },

@@ -2,11 +2,10 @@ import type { PayloadName } from '../../core/trace-fields.ts';
 import type { Trace } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
 import { callerOf, requireKey } from '../auth.ts';
-import { omittedPayloads } from '../omit.ts';
 import { isGone } from '../reply-budget.ts';
 import type { Route } from '../route.ts';
-import { PageQuery } from '../parameters.ts';
-import { failures, replies } from '../schemas.ts';
+import { PageQuery, omittedPayloads } from '../parameters.ts';
+import { readFailures, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `GET /traces`: the last page is as fast as the first. */
@@ -20,13 +19,7 @@ export const getTraces: Route = (app, { reader, gate, replyBudget }) => {
         summary: "List the team's traces, newest first",
         tags: ['traces'],
         querystring: PageQuery,
-        response: {
-          200: replies.tracePage,
-          ...failures.key,
-          ...failures.invalid,
-          ...failures.tooMany,
-          ...failures.unavailable,
-        },
+        response: { 200: replies.tracePage, ...readFailures },
       },
     },
     async (request, reply) => {
@@ -44,16 +37,9 @@ export const getTraces: Route = (app, { reader, gate, replyBudget }) => {
         { page, limit, omit, previewChars },
         () => !isGone(reply),
       );
+      const head = `{"traces":[${first.map((trace) => traceJson(trace, omit)).join(',')}`;
       const tail = `],"total":${total},"page":${page},"limit":${limit}}`;
-      const pieces = first.map((trace) => traceJson(trace, omit));
-      return rest === null
-        ? replyBudget.send(request, reply, `{"traces":[${pieces.join(',')}${tail}`)
-        : replyBudget.stream(
-            request,
-            reply,
-            `{"traces":[${pieces.join(',')}`,
-            piecesOf(rest, omit, tail),
-          );
+      return replyBudget.sendPieces(request, reply, head, rest && piecesOf(rest, omit), tail);
     },
   );
 };
@@ -62,10 +48,8 @@ export const getTraces: Route = (app, { reader, gate, replyBudget }) => {
 async function* piecesOf(
   rest: AsyncIterable<readonly Trace[]>,
   omit: ReadonlySet<PayloadName>,
-  tail: string,
 ): AsyncGenerator<string> {
   for await (const traces of rest) {
     for (const trace of traces) yield `,${traceJson(trace, omit)}`;
   }
-  yield tail;
 }

@@ -7,9 +7,8 @@ import { limits } from '../../limits.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { fieldErrors } from '../field-errors.ts';
 import { idempotentRequest, tracesToShow } from '../idempotency.ts';
-import { omittedPayloads } from '../omit.ts';
 import type { Route } from '../route.ts';
-import { IdempotencyHeaders, OmitQuery } from '../parameters.ts';
+import { IdempotencyHeaders, OmitQuery, omittedPayloads } from '../parameters.ts';
 import { BatchBody, TraceBody, failures, replies } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 

@@ -5,9 +5,7 @@ import { hashSignInCode, isWellFormedSignInCode } from '../../core/sign-in-code.
 import { fail } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { countFailure } from '../auth.ts';
-import { refuseCrossSite } from '../cross-site.ts';
 import type { Route, RouteDeps } from '../route.ts';
-import { setCookieHeader } from '../session-cookie.ts';
 import { dashboardHeader, isFromDashboard } from '../sessions.ts';
 import type { SessionCaller } from '../sessions.ts';
 
@@ -18,6 +16,19 @@ const KeyOrCode = Type.Object({
 });
 const Code = Type.Object({ code: secretText });
 
+/** `none`: the user opened it directly, such as from the address bar. Clients other than browsers do not send this header. */
+const ownSites = [undefined, 'same-origin', 'none'];
+
+/** Pages of another origin could sign their visitors in to a team of their choice. */
+function refuseCrossSite(
+  { headers }: FastifyRequest,
+  _reply: FastifyReply,
+  done: () => void,
+): void {
+  if (!ownSites.includes(headers['sec-fetch-site'])) fail('cross_site_request');
+  done();
+}
+
 /** `/session`: sign in to the dashboard with an API key or a one-time code, read the session, sign out. */
 export const session: Route = (app, deps) => {
   const { gate, basePath } = deps;
@@ -27,11 +38,14 @@ export const session: Route = (app, deps) => {
   const options = { bodyLimit: limits.signInBodyBytesMax, onRequest: [refuseCrossSite] };
 
   function sendCookie(request: FastifyRequest, reply: FastifyReply, value: string, lifeUs: number) {
-    const isSecure = request.protocol === 'https';
-    const maxAgeS = Math.ceil(lifeUs / 1_000_000);
     const path = basePath === '' ? '/' : basePath;
-    const cookie = { name: sessions.cookieName, value, path, maxAgeS, isSecure };
-    reply.header('set-cookie', setCookieHeader(cookie));
+    const maxAgeS = Math.ceil(lifeUs / 1_000_000);
+    // The browser then sends the cookie only over TLS.
+    const secure = request.protocol === 'https' ? '; Secure' : '';
+    reply.header(
+      'set-cookie',
+      `${sessions.cookieName}=${value}; Path=${path}; Max-Age=${maxAgeS}; HttpOnly; SameSite=Strict${secure}`,
+    );
   }
 
   app.post(
@@ -72,10 +86,8 @@ export const session: Route = (app, deps) => {
   });
 };
 
-async function signIn(
-  { gate: { authenticator, sessions }, signIns, clock }: RouteDeps,
-  { key, code }: { key?: string; code?: string },
-) {
+async function signIn(deps: RouteDeps, { key, code }: { key?: string; code?: string }) {
+  const { authenticator, sessions } = deps.gate;
   if ((key === undefined) === (code === undefined)) {
     const message = 'must be a JSON object with either "key" or "code"';
     return fail('invalid_input', { errors: [{ field: 'body', message }] });
@@ -84,17 +96,14 @@ async function signIn(
     const { keyId } = await authenticator.authenticate(`Bearer ${key}`);
     return sessions.start(keyId);
   }
-  const keyId = await findCode({ signIns, clock }, code);
+  const keyId = await findCode(deps, code);
   const started = await sessions.start(keyId);
   // Last, so that a failed sign-in does not use up the code. Only one request can take it.
-  const taken = await signIns.takeSignInCode(hashSignInCode(code), clock());
+  const taken = await deps.signIns.takeSignInCode(hashSignInCode(code), deps.clock());
   return taken === null ? fail('sign_in_code_invalid') : started;
 }
 
-async function findCode(
-  { signIns, clock }: Pick<RouteDeps, 'signIns' | 'clock'>,
-  code: string,
-): Promise<string> {
+async function findCode({ signIns, clock }: RouteDeps, code: string): Promise<string> {
   if (!isWellFormedSignInCode(code)) return fail('sign_in_code_invalid');
   const keyId = await signIns.findSignInCode(hashSignInCode(code), clock());
   return keyId ?? fail('sign_in_code_invalid');

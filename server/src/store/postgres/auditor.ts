@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { dimensionSets } from '../../core/dimensions.ts';
-import type { Rollup } from '../../core/rollup.ts';
+import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
-import type { AuditedTrace, Auditor } from '../audit.ts';
-import { rollupFromRow } from '../rollup-rows.ts';
+import type { AuditedRollup, AuditedTrace, Auditor } from '../audit.ts';
 import { auditedFromRow } from '../trace-rows.ts';
 import { sumOverNodes } from './cluster.ts';
 import { abandon, ask, connect, run } from './connection.ts';
@@ -82,7 +81,7 @@ async function* rollupsOf(
   client: pg.ClientBase,
   teamId: string,
   generation: number,
-): AsyncGenerator<Rollup[]> {
+): AsyncGenerator<AuditedRollup[]> {
   let last: Row | undefined;
   do {
     const after: Values = last
@@ -94,19 +93,19 @@ async function* rollupsOf(
   } while (last);
 }
 
-function rollupOf(row: Row): Rollup {
+function rollupOf(row: Row): AuditedRollup {
   const set = row['set_no'] as number;
   // The columns of other sets are empty in this row; they are not part of its group.
-  const fields: readonly string[] = dimensionSets.find(({ number }) => number === set)?.fields ?? [];
+  const fields: readonly string[] =
+    dimensionSets.find(({ number }) => number === set)?.fields ?? [];
   const ofSet = Object.entries(row).filter(([name]) => name === 'is_error' || fields.includes(name));
-  const group = groupFromRow(Object.fromEntries(ofSet));
-  const stored = {
+  return {
     set,
     grain: row['grain'] as number,
     bucket: Number(row['bucket']),
-    hash: Buffer.alloc(0),
+    hash: uuidBytes(row['group_hash'] as string),
     calls: Number(row['calls']),
     sums: row['sums'] as Uint8Array,
+    group: row['is_error'] === null ? null : groupFromRow(Object.fromEntries(ofSet)),
   };
-  return rollupFromRow(stored, group);
 }

@@ -90,8 +90,8 @@ export const ofRollups = {
 
   auditRows: `
     select r.set_no, r.grain, r.bucket, r.group_hash, r.calls, r.sums, g.is_error, ${dimensionFields.map((name) => `g.${name}`).join(', ')}
-    from rollup_rows r, rollup_groups g
-    where r.team_id = $1 and r.generation = $2 and g.team_id = $1 and g.group_hash = r.group_hash
+    from rollup_rows r left join rollup_groups g on g.team_id = $1 and g.group_hash = r.group_hash
+    where r.team_id = $1 and r.generation = $2
       and (r.set_no, r.grain, r.bucket, r.group_hash) > ($3, $4, $5, $6)
     order by r.set_no, r.grain, r.bucket, r.group_hash limit ${limits.auditChunkRows}`,
 };
