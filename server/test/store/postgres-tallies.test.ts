@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { after, before, test } from 'node:test';
+import { test } from 'node:test';
 import fc from 'fast-check';
 import type { CountedTrace } from '../../src/core/rollup.ts';
 import { narrowNames } from '../../src/core/trace-fields.ts';
@@ -12,14 +12,13 @@ import { assertRefolds } from '../support/refold.ts';
 import { countedTraces, tallyQueries, timeZones } from '../support/tally-cases.ts';
 
 const postgres = usePostgres();
-let store: Store;
 let teams = 0;
-before(async () => {
+
+async function openStore(): Promise<Store> {
   const url = await postgres.createDatabase();
   const options = { clock: { kind: 'system' }, role: 'tool', rolling: 'manual' } as const;
-  store = await openPostgresStore({ ...options, url });
-});
-after(() => store.close());
+  return openPostgresStore({ ...options, url });
+}
 
 /** What happens to a team, in this order. */
 const steps = fc.array(
@@ -53,6 +52,9 @@ function draftOf(trace: CountedTrace): TraceDraft {
 }
 
 test('answers with tails of any length, after any rolls and rebuilds, equal those of a plain array', async () => {
+  await using closing = new AsyncDisposableStack();
+  const store = await openStore();
+  closing.defer(() => store.close());
   let groups = 0;
   let rollups = 0;
   await fc.assert(

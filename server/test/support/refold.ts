@@ -37,7 +37,9 @@ function textOf({ set, grain, bucket, group, measures }: Rollup): string {
 function textOfRow({ set, grain, bucket, hash, group, calls, sums }: AuditedRollup): string {
   assert.ok(group, 'the values of a group are missing');
   assert.equal(Buffer.from(hash).toString('hex'), hashOf(set, group));
-  return [set, grain, bucket, hashOf(set, group), calls, Buffer.from(sums).toString('hex')].join(' ');
+  return [set, grain, bucket, hashOf(set, group), calls, Buffer.from(sums).toString('hex')].join(
+    ' ',
+  );
 }
 
 function hashOf(set: number, group: Group): string {

@@ -98,7 +98,9 @@ function rollupOf(row: Row): AuditedRollup {
   // The columns of other sets are empty in this row; they are not part of its group.
   const fields: readonly string[] =
     dimensionSets.find(({ number }) => number === set)?.fields ?? [];
-  const ofSet = Object.entries(row).filter(([name]) => name === 'is_error' || fields.includes(name));
+  const ofSet = Object.entries(row).filter(
+    ([name]) => name === 'is_error' || fields.includes(name),
+  );
   return {
     set,
     grain: row['grain'] as number,

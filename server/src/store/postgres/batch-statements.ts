@@ -15,7 +15,11 @@ export type Statement = [text: string, values: Values];
 /** The statements of a transaction that stores a batch. */
 export interface BatchStatements {
   /** Begins the transaction, locks the counters of the teams and finds earlier requests, in one round trip if the counters exist. */
-  begin(client: pg.ClientBase, writes: readonly PackedWrite[], wallUs: number): Promise<LockedTeams>;
+  begin(
+    client: pg.ClientBase,
+    writes: readonly PackedWrite[],
+    wallUs: number,
+  ): Promise<LockedTeams>;
   /** What is sent with the commit. */
   write(batch: BatchWrites, wallUs: number): Statement[];
 }
@@ -120,7 +124,10 @@ export function manyTeamsStatements(begin: string, skipsLocked: boolean): BatchS
           : []),
         ...(requests.length > 0
           ? ([
-              [ofManyTeams.forgetRequests, [[...new Set(requests.map(({ teamId }) => teamId))], wallUs]],
+              [
+                ofManyTeams.forgetRequests,
+                [[...new Set(requests.map(({ teamId }) => teamId))], wallUs],
+              ],
               [
                 ofManyTeams.takeRequests,
                 [requests.map(({ teamId }) => teamId), ...requestColumns(requests, wallUs)],
@@ -129,11 +136,7 @@ export function manyTeamsStatements(begin: string, skipsLocked: boolean): BatchS
           : []),
         [
           ofManyTeams.moveCounters,
-          [
-            teamIds,
-            counters.map(({ lastSeq }) => lastSeq),
-            counters.map(({ lastUs }) => lastUs),
-          ],
+          [teamIds, counters.map(({ lastSeq }) => lastSeq), counters.map(({ lastUs }) => lastUs)],
         ],
       ];
     },
@@ -161,7 +164,9 @@ function lockedTeams(counters: readonly Row[], earlier: readonly Row[]): LockedT
     ]),
   );
   for (const row of earlier) {
-    teams.get(row['team_id'] as string)?.earlier.set(row['key_hash'] as string, earlierFromRow(row));
+    teams
+      .get(row['team_id'] as string)
+      ?.earlier.set(row['key_hash'] as string, earlierFromRow(row));
   }
   return teams;
 }

@@ -57,10 +57,17 @@ export class BatchWrites {
 
   /** The counters of teams that have new traces. A replayed request moves none, so it leaves no gap. */
   counters(): MovedCounter[] {
-    return [...this.#batches].map(([teamId, { counter: { lastSeq, lastUs } }]) => {
-      const fromSeq = this.#teams.get(teamId)?.counter.lastSeq ?? lastSeq;
-      return { teamId, fromSeq, lastSeq, lastUs };
-    });
+    return [...this.#batches].map(
+      ([
+        teamId,
+        {
+          counter: { lastSeq, lastUs },
+        },
+      ]) => {
+        const fromSeq = this.#teams.get(teamId)?.counter.lastSeq ?? lastSeq;
+        return { teamId, fromSeq, lastSeq, lastUs };
+      },
+    );
   }
 
   add(packed: PackedWrite): void {

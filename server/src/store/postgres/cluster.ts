@@ -32,7 +32,10 @@ const readDistributed = `
 
 /** The tables that are distributed by team; none without Citus. */
 export async function distributedTables(client: pg.ClientBase): Promise<ReadonlySet<string>> {
-  const { rows } = await run(client, "select to_regclass('pg_dist_partition') is not null as there");
+  const { rows } = await run(
+    client,
+    "select to_regclass('pg_dist_partition') is not null as there",
+  );
   if (rows[0]?.['there'] !== true) return new Set();
   const found = await run(client, readDistributed, [tablesByTeam]);
   return new Set(found.rows.map((row) => row['table'] as string));

@@ -3,6 +3,7 @@ import { limits } from '../../limits.ts';
 import type { StoreOptions } from '../store.ts';
 import { ConnectionLost, asFailure, isNameUnknown, sortError } from './postgres-failures.ts';
 import { allowNames, giveUpNames, nameFor } from './statement-names.ts';
+import type { Naming } from './statement-names.ts';
 
 export type Values = readonly unknown[];
 export type Row = Record<string, unknown>;
@@ -13,6 +14,8 @@ export interface Pools {
   reading: pg.Pool;
   /** For reads that keep a connection until the caller has received the whole reply, and for questions that take long. */
   wideReading: pg.Pool;
+  /** Whether statements are prepared by name. */
+  naming: Naming;
   /** The statements that begin every writing transaction. */
   begin: string;
   end(): Promise<void>;
@@ -30,7 +33,7 @@ export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 
   const reading = openPool(url, limits.postgresReadersMax, { ...shown, pipeline: true });
   const wideMax = limits.postgresWideReadersMax + limits.postgresEvaluationsMax;
   const wideReading = openPool(url, wideMax, shown);
-  const naming = { isOn: true };
+  const naming: Naming = { isOn: true };
   for (const pool of [writing, reading, wideReading]) {
     pool.on('connect', (client) => allowNames(client, naming));
   }
@@ -38,6 +41,7 @@ export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 
     writing,
     reading,
     wideReading,
+    naming,
     async end() {
       await Promise.all([writing.end(), reading.end(), wideReading.end()]);
     },
@@ -45,9 +49,8 @@ export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 
 }
 
 /** The connection of the rolling thread. */
-export function openRollingPool(url: string, role: StoreOptions['role']): pg.Pool {
+export function openRollingPool(url: string, role: StoreOptions['role'], naming: Naming): pg.Pool {
   const pool = openPool(url, 1, { ...shownAs(role), pipeline: true });
-  const naming = { isOn: true };
   pool.on('connect', (client) => allowNames(client, naming));
   return pool;
 }

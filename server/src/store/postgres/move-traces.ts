@@ -64,7 +64,8 @@ export async function moveOldTraces(move: Move): Promise<void> {
     before += traces;
   }
   await inTransaction(pool, begin, async (client) => {
-    for (const table of oldTables) await run(client, `drop table ${table}`, [], limits.postgresUnhurriedMsMax);
+    for (const table of oldTables)
+      await run(client, `drop table ${table}`, [], limits.postgresUnhurriedMsMax);
   });
 }
 

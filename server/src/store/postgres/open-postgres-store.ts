@@ -74,10 +74,11 @@ const readAccess = "select current_setting('transaction_read_only') as read_only
 function assemble(pools: Pools, isCluster: boolean, options: PostgresOptions): Store {
   const { url, role, clock, onClockJump = () => {}, onRollFailed = () => {} } = options;
   const { rolling = 'automatic', rollBounds: bounds = defaultRollBounds } = options;
+  const { begin, naming } = pools;
   const roller =
     rolling === 'manual'
       ? noRoller
-      : openRoller({ url, role, begin: pools.begin, bounds }, onRollFailed);
+      : openRoller({ url, role, begin, naming, bounds }, onRollFailed);
   const onStored = roller.written;
   const store = openStoreBatch(pools, openClock(clock), { onClockJump, onStored });
   const writer = new Writer(store, isCluster);

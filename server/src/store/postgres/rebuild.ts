@@ -43,7 +43,9 @@ export function openOnDemandRoller({ writing, reading, begin }: Pools): Roller {
       last = Math.max(last, generation);
     }
     await inTransaction(writing, begin, async (client) => {
-      const { firstSeq } = counterFromRow((await run(client, ofOneTeam.readCounter, [teamId])).rows[0]);
+      const { firstSeq } = counterFromRow(
+        (await run(client, ofOneTeam.readCounter, [teamId])).rows[0],
+      );
       await run(client, ofMarks.addMarks, [teamId, last + 1, timeZone, false, firstSeq - 1]);
     });
     return last + 1;

@@ -95,7 +95,9 @@ async function writeRollups(
   const added = deltas.filter((_, i) => !found.has(i + 1));
   await Promise.all([
     run(client, ofRollups.writeRows, [teamId, generation, ...rowValues(rows)]),
-    ...(added.length > 0 ? [run(client, ofRollups.addGroups, [teamId, ...groupValues(added)])] : []),
+    ...(added.length > 0
+      ? [run(client, ofRollups.addGroups, [teamId, ...groupValues(added)])]
+      : []),
   ]);
 }
 
@@ -129,6 +131,8 @@ function groupValues(deltas: readonly RollupDelta[]): Values {
     arrayOfPlain(groups.map(([id]) => id)),
     arrayOfPlain(groups.map(([, { set }]) => set)),
     arrayOfPlain(groups.map(([, { group }]) => group.status === 'error')),
-    ...dimensionFields.map((name) => arrayOfText(groups.map(([, { group }]) => group[name] ?? null))),
+    ...dimensionFields.map((name) =>
+      arrayOfText(groups.map(([, { group }]) => group[name] ?? null)),
+    ),
   ];
 }

@@ -1,9 +1,11 @@
+import type { Naming } from './statement-names.ts';
 import type { RollBounds, RollFailure, StoreOptions } from '../store.ts';
 
 export interface RollerData {
   url: string;
   role: StoreOptions['role'];
   begin: string;
+  naming: Naming;
   bounds: RollBounds;
 }
 

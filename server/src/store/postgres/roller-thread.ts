@@ -15,8 +15,8 @@ import { overAllTeams } from './statements.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
-const { url, role, begin, bounds } = workerData as RollerData;
-const pool = openRollingPool(url, role);
+const { url, role, begin, naming, bounds } = workerData as RollerData;
+const pool = openRollingPool(url, role, naming);
 const schedule = new RollSchedule(bounds);
 let isClosing = false;
 /** Ends the pause of the loop. */

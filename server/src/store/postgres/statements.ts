@@ -16,8 +16,7 @@ import type { ColumnsInsert } from './trace-columns.ts';
 const traceColumns = `t.seq, ${columnsOfTrace}`;
 
 /** A trace with its payloads, which it may not have. */
-const tracesAndPayloads =
-  'traces t left join trace_payloads p on p.team_id = $1 and p.seq = t.seq';
+const tracesAndPayloads = 'traces t left join trace_payloads p on p.team_id = $1 and p.seq = t.seq';
 
 // --- For one team ---
 
@@ -114,7 +113,9 @@ function readInChunks(
   const plain = [narrowAndId, 'zstd_mask', ...(isWhole ? ['checksum'] : [])];
   const read = isCut
     ? [
-        ...payloads.map((name) => `substring(${name} from 1 for ${limits.previewStoredBytes}) as ${name}`),
+        ...payloads.map(
+          (name) => `substring(${name} from 1 for ${limits.previewStoredBytes}) as ${name}`,
+        ),
         `${lengths} as stored_bytes`,
       ]
     : payloads;
@@ -241,7 +242,7 @@ export const overAllTeams = {
 
 // --- For several teams in one transaction: only if the tables are not distributed ---
 
-function insertOfTeams(table: string, { columns, values, arrays, names }: ColumnsInsert, ): string {
+function insertOfTeams(table: string, { columns, values, arrays, names }: ColumnsInsert): string {
   return `
     insert into ${table} (team_id, ${columns})
     select u.team_id, ${values} from unnest($1::uuid[], ${arrays}) as u(team_id, ${names})`;

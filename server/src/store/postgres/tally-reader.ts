@@ -120,10 +120,15 @@ export function openTallyReader(
   }
 
   /** The same from the beginning, with cursors. */
-  async function askAtLength(question: Question, plan: RollupPlan | null): Promise<Answer<Tally[]>> {
+  async function askAtLength(
+    question: Question,
+    plan: RollupPlan | null,
+  ): Promise<Answer<Tally[]>> {
     const { teamId, query, calendar } = question;
     return inLongSnapshot(teamId, async (snapshot) => {
-      const { timeZone: found } = marksFromRow((await snapshot.ask(ofMarks.readMarks, [teamId]))[0]);
+      const { timeZone: found } = marksFromRow(
+        (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
+      );
       const sheet = new TallySheet(query, calendar);
       const check = (): void => {
         if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
@@ -163,7 +168,9 @@ export function openTallyReader(
   async function listAtLength(question: Question, plan: RollupPlan): Promise<Answer<TallyList>> {
     const { teamId, query, rowsMax } = question;
     const start = async (snapshot: LongSnapshot) => {
-      const { timeZone: found } = marksFromRow((await snapshot.ask(ofMarks.readMarks, [teamId]))[0]);
+      const { timeZone: found } = marksFromRow(
+        (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
+      );
       const sheet = tailSheet(question);
       await snapshot.each(tail(question, plan), (row) => sheet.addTrace(countedFromRow(row)));
       const groups = groupsOf(teamId, query, plan, partsOf(sheet), rowsMax);
@@ -223,7 +230,8 @@ export function openTallyReader(
         // The team's time zone has changed, so the question was planned for other days.
         value?.rest?.close();
         remember(teamId, found);
-        if (attempts === attemptsMax) throw new Failure('store_unavailable', { cause: 'the time zone keeps changing' });
+        if (attempts === attemptsMax)
+          throw new Failure('store_unavailable', { cause: 'the time zone keeps changing' });
       }
     },
   };

@@ -115,9 +115,18 @@ function fromRollups(
   { set, tiles }: RollupPlan,
 ): string {
   const arrays = [
-    parameters.add(tiles.map(({ grain }) => grain), 'smallint[]'),
-    parameters.add(tiles.map(({ fromBucket }) => fromBucket), 'bigint[]'),
-    parameters.add(tiles.map(({ toBucket }) => toBucket), 'bigint[]'),
+    parameters.add(
+      tiles.map(({ grain }) => grain),
+      'smallint[]',
+    ),
+    parameters.add(
+      tiles.map(({ fromBucket }) => fromBucket),
+      'bigint[]',
+    ),
+    parameters.add(
+      tiles.map(({ toBucket }) => toBucket),
+      'bigint[]',
+    ),
   ];
   const hashes = hashesOf(query, set);
   const conditions = hashes
@@ -149,7 +158,10 @@ function filterOf(
       const flags = accepted.flatMap((value) => flagOf(value));
       return `${column} = any(${parameters.add(flags, 'boolean[]')})`;
     }
-    const isAny = `${column} = any(${parameters.add(accepted.filter((value) => value !== null), 'text[]')})`;
+    const isAny = `${column} = any(${parameters.add(
+      accepted.filter((value) => value !== null),
+      'text[]',
+    )})`;
     return accepted.includes(null) ? `(${isAny} or ${column} is null)` : isAny;
   });
 }
@@ -171,7 +183,9 @@ function hashesOf({ filter }: TallyQuery, set: DimensionSet): string[] | null {
   for (const field of set.fields as readonly DimensionField[]) {
     const accepted = filter[field];
     if (accepted === undefined || accepted === 'set') return null;
-    groups = groups.flatMap((group) => [...new Set(accepted)].map((value) => ({ ...group, [field]: value })));
+    groups = groups.flatMap((group) =>
+      [...new Set(accepted)].map((value) => ({ ...group, [field]: value })),
+    );
     if (groups.length > hashesMax) return null;
   }
   return groups.map((group) => uuidText(groupHash({ set: set.number, group })));
