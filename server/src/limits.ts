@@ -13,6 +13,13 @@ export const limits = Object.freeze({
   queryErrorsMax: 20,
   countMax: 2 ** 31 - 1,
   costUsdMax: 1_000_000,
+  // 2000-01-01 in UTC.
+  startedAtUsMin: 946_684_800_000_000,
+  // How far ahead of the server's clock a call may begin.
+  startedAtAheadUsMax: 24 * 3_600_000_000,
+  metadataEntriesMax: 16,
+  metadataNameCharsMax: 64,
+  metadataValueCharsMax: 255,
 
   // Limits of one reply.
   pageRowsDefault: 20,

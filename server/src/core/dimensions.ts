@@ -55,3 +55,6 @@ export const dimensionFields: readonly DimensionField[] = [
 export function setsOf(speed: RollSpeed): readonly DimensionSet[] {
   return dimensionSets.filter((set) => set.speed === speed);
 }
+
+/** The field that each list of the API is grouped by. */
+export const breakdownFields = { model: 'model', feature: 'feature_name' } as const;

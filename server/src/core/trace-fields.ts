@@ -12,6 +12,8 @@ interface FieldDeclaration {
   column?: string;
   /** A count that is added up in every rollup. */
   isSummed?: true;
+  /** The count that this one is included in: all parts of a count together are not more than the count. */
+  partOf?: string;
   /** For a payload: the bit of `zstd_mask` that is set if it is compressed. It is stored, so it must never change. */
   zstdBit?: number;
 }
@@ -85,18 +87,21 @@ const declarations = {
     kind: 'count',
     isExtra: true,
     isSummed: true,
+    partOf: 'prompt_tokens',
     description: 'The part of `prompt_tokens` that was read from a cache.',
   },
   cache_write_tokens: {
     kind: 'count',
     isExtra: true,
     isSummed: true,
+    partOf: 'prompt_tokens',
     description: 'The part of `prompt_tokens` that was written to a cache.',
   },
   reasoning_tokens: {
     kind: 'count',
     isExtra: true,
     isSummed: true,
+    partOf: 'completion_tokens',
     description: 'The part of `completion_tokens` that was spent on reasoning.',
   },
   ttft_ms: { kind: 'count', isExtra: true, description: 'Milliseconds to the first token.' },
@@ -151,6 +156,8 @@ export type NarrowTrace = Pick<TraceDraft, NarrowName>;
 export const traceFields: Readonly<Record<FieldName, FieldDeclaration>> = declarations;
 export const fieldNames = Object.keys(declarations) as readonly FieldName[];
 export const payloadNames = fieldNames.filter(isPayload);
+/** The payloads that a preview shortens. Part of a JSON object would not be JSON, and metadata is short. */
+export const previewedNames = payloadNames.filter((name) => declarations[name].kind === 'text');
 export const narrowNames = fieldNames.filter((name): name is NarrowName => !isPayload(name));
 /** Included in replies only if they were sent. */
 export const extraNames: ReadonlySet<FieldName> = new Set(

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Static, TObjectOptions, TProperties, TSchema } from 'typebox';
-import { labelOf } from '../core/rollup.ts';
+import { breakdownFields } from '../core/dimensions.ts';
 import { limits } from '../limits.ts';
 import { ListedTraceSchema, TraceInputSchema, TraceSchema } from './trace-schemas.ts';
 
@@ -80,10 +80,13 @@ const Overview = component('Overview', {
   error_count: Type.Integer(),
 });
 
-const ModelRecord = component('ModelRecord', { [labelOf.model]: Type.String(), ...groupFields });
+const ModelRecord = component('ModelRecord', {
+  [breakdownFields.model]: Type.String(),
+  ...groupFields,
+});
 
 const FeatureRecord = component('FeatureRecord', {
-  [labelOf.feature]: Type.String(),
+  [breakdownFields.feature]: Type.String(),
   ...groupFields,
 });
 
@@ -125,7 +128,7 @@ export const replies = {
   overview: Overview,
   byModel: Type.Array(ModelRecord, { description: sorted }),
   byFeature: Type.Array(FeatureRecord, {
-    description: `${sorted} Traces without \`${labelOf.feature}\` are not listed.`,
+    description: `${sorted} Traces without \`${breakdownFields.feature}\` are not listed.`,
   }),
   daily: Type.Array(DailyRecord, {
     description: 'Seven UTC days, oldest first, ending today. Days without calls have zeros.',

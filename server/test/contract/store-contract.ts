@@ -14,6 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { daysOf, groupsOf, manualClock, totalOf, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';
+import { describeTalliesContract } from './tallies-contract.ts';
 import { describeTransferContract } from './transfer-contract.ts';
 import { describeIdempotencyContract } from './idempotency-contract.ts';
 import { describeSignInContract } from './sign-in-contract.ts';
@@ -140,15 +141,16 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
 
     test('omitted payloads are not read, in any combination', async () => {
       const teamId = await newTeam();
-      const payloads = { input: 'in', output: 'out', error_message: 'err' };
-      await append(teamId, { model: 'm', ...payloads });
+      const payloads = { input: 'in', output: 'out', error_message: 'err', metadata: '{"a":"b"}' };
+      const draft = { ...draftTrace({ model: 'm', error_message: 'err' }), ...payloads };
+      await store.append([{ teamId, drafts: [draft] }]);
       for (let mask = 0; mask < 2 ** payloadNames.length; mask++) {
         const omit = new Set(payloadNames.filter((_, bit) => (mask & (1 << bit)) !== 0));
         const [trace] = await pageOf(teamId, 1, 1, omit);
-        assert.deepEqual(
-          { input: trace?.input, output: trace?.output, error_message: trace?.error_message },
-          { ...payloads, ...Object.fromEntries([...omit].map((name) => [name, null])) },
-        );
+        assert.deepEqual(Object.fromEntries(payloadNames.map((name) => [name, trace?.[name]])), {
+          ...payloads,
+          ...Object.fromEntries([...omit].map((name) => [name, null])),
+        });
         assert.deepEqual([trace?.model, trace?.status], ['m', 'error']);
       }
     });
@@ -426,6 +428,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
   describeIdempotencyContract(name, prepare);
   describeTransferContract(name, prepare);
   describeDamageContract(name, prepare);
+  describeTalliesContract(name, prepare);
   describeSignInContract(name, prepare);
 }
 

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
 import { dailyQuery, everyDay, onlyMeasures, overviewQuery } from '../../core/analytics.ts';
 import { calendarOf } from '../../core/calendar.ts';
+import { breakdownFields } from '../../core/dimensions.ts';
 import type { Tally } from '../../core/query.ts';
 import type { LabelName } from '../../core/trace-fields.ts';
 import type { TallyList } from '../../store/trace-reader.ts';
@@ -49,14 +50,14 @@ export const getDaily: Route = (app, { reader, gate, clock }) => {
 /** `GET /analytics/by-model`: one record per model. */
 export const getByModel = groupRoute(
   'by-model',
-  'model',
+  breakdownFields.model,
   schemaOf('getByModel', 'Cost and performance per model', replies.byModel),
 );
 
 /** `GET /analytics/by-feature`: one record per feature. */
 export const getByFeature = groupRoute(
   'by-feature',
-  'feature_name',
+  breakdownFields.feature,
   schemaOf('getByFeature', 'Cost and usage per feature', replies.byFeature),
 );
 

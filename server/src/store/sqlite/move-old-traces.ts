@@ -44,7 +44,7 @@ const oldPayloads = ['input', 'output', 'error_message'] as const;
 const storedBytes = oldPayloads.map((name) => `coalesce(length(${name}), 0)`).join(' + ');
 
 function moveRows(db: DatabaseSync, onProgress: (progress: UpgradeProgress) => void): void {
-  db.function('payload_checksum', { deterministic: true }, (mask, ...bytes) => {
+  db.function('payload_checksum', { deterministic: true, varargs: true }, (mask, ...bytes) => {
     const row = Object.fromEntries(oldPayloads.map((name, i) => [name, bytes[i]]));
     return checksumOf(payloadsOfRow({ zstd_mask: mask, ...row }));
   });

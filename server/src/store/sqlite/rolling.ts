@@ -53,7 +53,7 @@ export function startRolling(
       return;
     }
     pausedUntilMs = nowMs + 2 * roll(due);
-    plan(pausedUntilMs - performance.now());
+    plan(Math.max(0, pausedUntilMs - performance.now()));
   }
 
   /** Returns how long it took. */
