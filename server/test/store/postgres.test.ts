@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import pg from 'pg';
 import { overviewQuery } from '../../src/core/analytics.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { Failure, OperatorError } from '../../src/errors.ts';
-import { Admission } from '../../src/ingest/admission.ts';
 import { unfitBecause } from '../../src/store/postgres/check-server.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import type { Store } from '../../src/store/store.ts';

@@ -52,16 +52,15 @@ export async function moveOldTraces(move: Move): Promise<void> {
     );
     before += traces;
   }
-  before = 0;
+  // Each trace is added up twice, since the rollups have two speeds.
+  let added = 0;
   for (const { teamId, firstSeq, traces } of counters) {
     for (const speed of ['hot', 'wide'] as const) {
-      await rollTeam(move, teamId, speed, (seq) => {
-        // Each trace is added up twice.
-        const done = before + (seq - firstSeq + 1 + (speed === 'wide' ? traces : 0)) / 2;
-        onUpgrade({ step: 'adding up', done: Math.floor(done), total });
-      });
+      await rollTeam(move, teamId, speed, (seq) =>
+        onUpgrade({ step: 'adding up', done: added + seq - firstSeq + 1, total: 2 * total }),
+      );
+      added += traces;
     }
-    before += traces;
   }
   await inTransaction(pool, begin, async (client) => {
     for (const table of oldTables)
@@ -96,13 +95,13 @@ async function moveTeam(
 }
 
 async function rollTeam(
-  { pool, begin }: Move,
+  move: Move,
   teamId: string,
   speed: RollSpeed,
   onRolled: (seq: number) => void,
 ): Promise<void> {
   for (;;) {
-    const { rows, marks } = await rollOnce(pool, begin, teamId, speed, limits.rollRowsMax);
+    const { rows, marks } = await rollOnce(move, { teamId, speed }, limits.rollRowsMax, 'active');
     if (!marks || rows === 0) return;
     onRolled(marks.rolledSeq[speed]);
   }

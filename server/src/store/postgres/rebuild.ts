@@ -13,6 +13,8 @@ import { ofOneTeam } from './statements.ts';
 
 /** Rolling on demand: for tests, migrations and tools. Servers roll in a thread of their own. */
 export function openOnDemandRoller({ writing, reading, begin }: Pools): Roller {
+  const via = { pool: writing, begin };
+
   async function marks(teamId: string): Promise<TeamMarks> {
     const [row] = await ask(reading, ofMarks.readMarks, [teamId]);
     return marksFromRow(row);
@@ -56,22 +58,21 @@ export function openOnDemandRoller({ writing, reading, begin }: Pools): Roller {
     generation: number,
     onProgress: (rolled: number, total: number) => void,
   ): Promise<void> {
-    const done: Record<RollSpeed, number> = { hot: 0, wide: 0 };
+    const filled: Record<RollSpeed, number> = { hot: 0, wide: 0 };
     for (const speed of ['hot', 'wide'] as const) {
       for (;;) {
         const startMs = performance.now();
-        const rolled = await rollOnce(
-          writing,
-          begin,
-          teamId,
-          speed,
-          limits.rebuildRowsMax,
-          generation,
-        );
-        if (!rolled.marks) throw new Error('another rebuild of this team is running');
-        done[speed] = rolled.marks.rolledSeq[speed];
-        onProgress(done.hot + done.wide, 2 * rolled.lastSeq);
-        if (rolled.rows < limits.rebuildRowsMax) break;
+        const job = { teamId, speed };
+        const {
+          rows,
+          marks: now,
+          counter,
+        } = await rollOnce(via, job, limits.rebuildRowsMax, { generation });
+        if (!now) throw new Error('another rebuild of this team is running');
+        const before = counter.firstSeq - 1;
+        filled[speed] = now.rolledSeq[speed] - before;
+        onProgress(Math.floor((filled.hot + filled.wide) / 2), counter.lastSeq - before);
+        if (rows < limits.rebuildRowsMax) break;
         // So that the rebuild uses at most half of the database's time.
         await delay(performance.now() - startMs);
       }
@@ -81,7 +82,7 @@ export function openOnDemandRoller({ writing, reading, begin }: Pools): Roller {
   return {
     async roll(teamId, speed, rowsMax) {
       try {
-        return (await rollOnce(writing, begin, teamId, speed, rowsMax)).rows;
+        return (await rollOnce(via, { teamId, speed }, rowsMax, 'active')).rows;
       } catch (error) {
         throw asFailure(error);
       }

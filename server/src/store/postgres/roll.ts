@@ -6,6 +6,7 @@ import { RollupFold } from '../../core/rollup.ts';
 import { uuidText } from '../../core/uuid.ts';
 import { addedTo, deltasOf } from '../rollup-rows.ts';
 import type { RollupDelta, RollupRow } from '../rollup-rows.ts';
+import type { TeamCounter } from '../sequencer.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { countedFromRow } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
@@ -19,40 +20,39 @@ export interface Rolled {
   rows: number;
   /** Null if another process is rolling up the team, or if there is no such generation. */
   marks: TeamMarks | null;
-  lastSeq: number;
+  counter: TeamCounter;
 }
+
+/** Which rollups are filled: those of the active generation, if no other process is busy with them or after it; or of another one. */
+export type RollTarget = 'active if free' | 'active' | { generation: number };
 
 /**
  * Adds the next traces of a team to its rollups in one transaction. The lock on the marks keeps other rollers away; writers never
- * touch that row. A generation of null is the active one.
+ * touch that row.
  */
 export async function rollOnce(
-  pool: pg.Pool,
-  begin: string,
-  teamId: string,
-  speed: RollSpeed,
+  { pool, begin }: { pool: pg.Pool; begin: string },
+  { teamId, speed }: { teamId: string; speed: RollSpeed },
   rowsMax: number,
-  generation: number | null = null,
+  target: RollTarget,
 ): Promise<Rolled> {
   const client = await connect(pool);
   try {
     // The counter is read before the traces, so every trace that it counts is seen.
     const [, locked, counted] = await Promise.all([
       run(client, rollingOf(begin)),
-      generation === null
-        ? run(client, ofMarks.lockMarks, [teamId])
-        : run(client, ofMarks.lockMarksOf, [teamId, generation]),
+      lockMarks(client, teamId, target),
       run(client, ofOneTeam.readCounter, [teamId]),
     ]);
-    const { lastSeq } = counterFromRow(counted.rows[0]);
+    const counter = counterFromRow(counted.rows[0]);
     const [row] = locked.rows;
     const marks = row ? marksFromRow(row) : null;
-    const fromSeq = marks?.rolledSeq[speed] ?? lastSeq;
-    const toSeq = Math.min(lastSeq, fromSeq + rowsMax);
+    const fromSeq = marks?.rolledSeq[speed] ?? counter.lastSeq;
+    const toSeq = Math.min(counter.lastSeq, fromSeq + rowsMax);
     if (!marks || toSeq <= fromSeq) {
       await run(client, 'commit');
       client.release();
-      return { rows: 0, marks, lastSeq };
+      return { rows: 0, marks, counter };
     }
     const fold = new RollupFold(speed, calendarOf(marks.timeZone));
     const { rows } = await run(client, ofRollups.readNextTraces, [teamId, fromSeq, toSeq]);
@@ -65,11 +65,17 @@ export async function rollOnce(
     ]);
     client.release();
     const rolledSeq = { ...marks.rolledSeq, [speed]: toSeq };
-    return { rows: toSeq - fromSeq, marks: { ...marks, rolledSeq }, lastSeq };
+    return { rows: toSeq - fromSeq, marks: { ...marks, rolledSeq }, counter };
   } catch (error) {
     await abandon(client, error);
     throw error;
   }
+}
+
+function lockMarks(client: pg.ClientBase, teamId: string, target: RollTarget) {
+  if (target === 'active if free') return run(client, ofMarks.lockFreeMarks, [teamId]);
+  if (target === 'active') return run(client, ofMarks.lockMarks, [teamId]);
+  return run(client, ofMarks.lockMarksOf, [teamId, target.generation]);
 }
 
 /** If a crash loses the last rolls, marks and rollups are both older, and the traces are rolled up again. So no roll waits for the disk. */

@@ -17,6 +17,7 @@ if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
 const { url, role, begin, naming, bounds } = workerData as RollerData;
 const pool = openRollingPool(url, role, naming);
+const via = { pool, begin };
 const schedule = new RollSchedule(bounds);
 let isClosing = false;
 /** Ends the pause of the loop. */
@@ -42,14 +43,8 @@ while (!isClosing) {
     continue;
   }
   try {
-    const { marks, lastSeq } = await rollOnce(
-      pool,
-      begin,
-      job.teamId,
-      job.speed,
-      limits.rollRowsMax,
-    );
-    schedule.rolled(job, marks, lastSeq, performance.now());
+    const { marks, counter } = await rollOnce(via, job, limits.rollRowsMax, 'active if free');
+    schedule.rolled(job, marks, counter.lastSeq, performance.now());
   } catch (error) {
     schedule.failed(job, performance.now());
     if (!isClosing) port.postMessage({ ...job, reason: messageOf(error) } satisfies FromRoller);

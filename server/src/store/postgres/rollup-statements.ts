@@ -36,8 +36,10 @@ export const ofMarks = {
 
   readMarks: `select ${marks} ${activeMarks}`,
 
+  lockMarks: `select ${marks} ${activeMarks} for update`,
+
   /** Nothing if another process is rolling up the team. */
-  lockMarks: `select ${marks} ${activeMarks} for update skip locked`,
+  lockFreeMarks: `select ${marks} ${activeMarks} for update skip locked`,
 
   lockMarksOf: `select ${marks} from team_marks where team_id = $1 and generation = $2 for update`,
 
