@@ -32,8 +32,8 @@ export const limits = Object.freeze({
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   auditChunkBytes: 8 * 1024 * 1024,
-  // Damaged traces per team that verify and backup list; the others are counted.
-  damagedListMax: 100,
+  // Findings of one kind per team that verify and backup list; the others are counted.
+  findingsListMax: 100,
   streamSliceChars: 64 * 1024,
 
   // Bytes of all request bodies whose reply is not sent yet, shared fairly between teams and keys. A write over its share gets a 503.
@@ -115,6 +115,8 @@ export const limits = Object.freeze({
   failureLogIntervalMs: 60_000,
   failureLinesMax: 20,
   failureKindsMax: 100,
+  // How often a long upgrade of the database is logged.
+  upgradeLogIntervalMs: 1_000,
 
   // Size of a test write next to the database after a failed write, to find out whether the disk is full. Far larger than one write
   // of SQLite.

@@ -1,6 +1,8 @@
+import { isDeepStrictEqual } from 'node:util';
 import { parseDatabaseFlag } from '../config.ts';
+import { onlyMeasures, overviewQuery } from '../core/analytics.ts';
 import { openClock } from '../core/clock.ts';
-import { measureNames } from '../core/rollup.ts';
+import type { Measures } from '../core/measures.ts';
 import { OperatorError } from '../errors.ts';
 import { copyStore, refuseLateComers } from '../tools/copy-store.ts';
 import type { CopyReport } from '../tools/copy-store.ts';
@@ -26,7 +28,7 @@ export const copy: Command = {
     ...jsonFlag,
   },
   more:
-    'Copies teams, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is only read, except that a\n' +
+    'Copies teams with their time zones, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is only read, except that a\n' +
     'source of an older version is migrated first, as "serve" would do. No server may run on the target during the copy. If a copy is\n' +
     'interrupted, run it again: it continues where it stopped. At the end the target is verified, as "verify" does.\n' +
     '\n' +
@@ -68,12 +70,16 @@ export const copy: Command = {
 async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): Promise<string[]> {
   const found: string[] = [];
   for (const { id, name } of teams) {
-    const [ours, theirs] = [await source.total(id), await target.total(id)];
-    if (measureNames.some((measure) => ours[measure] !== theirs[measure])) {
+    const [ours, theirs] = [await overviewOf(source, id), await overviewOf(target, id)];
+    if (!isDeepStrictEqual(ours, theirs)) {
       found.push(`team ${name}: the sums differ from those of the source`);
     }
   }
   return found;
+}
+
+async function overviewOf(store: Store, teamId: string): Promise<Measures> {
+  return onlyMeasures((await store.tallies(teamId, overviewQuery)).first);
 }
 
 function printReport(

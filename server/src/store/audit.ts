@@ -1,6 +1,7 @@
-import type { Rollup } from '../core/rollup.ts';
+import type { Group } from '../core/rollup.ts';
 import type { NarrowTrace, PayloadName } from '../core/trace-fields.ts';
 import type { TraceStamp } from '../core/trace.ts';
+import type { RollupRow } from './rollup-rows.ts';
 import type { TeamCounter } from './sequencer.ts';
 import type { TeamMarks } from './team-marks.ts';
 
@@ -18,10 +19,15 @@ export interface TeamContents extends TeamCounter {
   /** In the order of their sequence numbers. Every payload is decoded. */
   traces: AsyncIterable<readonly AuditedTrace[]>;
   marks: TeamMarks;
-  /** Every rollup of the active generation whose group is known. */
-  rollups: AsyncIterable<readonly Rollup[]>;
-  /** Ordered by sequence number within each block; null if the store has indexes instead. */
+  /** Every rollup of the active generation. */
+  rollups: AsyncIterable<readonly AuditedRollup[]>;
+  /** Ordered by sequence number; null if the store has indexes instead. */
   lookups: AsyncIterable<readonly StoredLookup[]> | null;
+}
+
+/** A rollup as it is stored: its sums may be damaged. The group is null if its values are missing. */
+export interface AuditedRollup extends RollupRow {
+  group: Group | null;
 }
 
 /** Says that a trace has a value with this hash (`lookupHash`). */

@@ -14,16 +14,14 @@ import { comparable, comparableNaive, naiveTallies, nameOf } from '../support/na
 import { countedTraces, tallyQueries, timeZones } from '../support/tally-cases.ts';
 
 test('rollups and a tail of any length give the same answer as a plain array', () => {
-  const cases = fc
-    .constantFrom(...timeZones)
-    .chain((timeZone) =>
-      fc.record({
-        timeZone: fc.constant(timeZone),
-        traces: countedTraces(timeZone),
-        query: tallyQueries(timeZone),
-        rolled: fc.record({ hot: fc.nat({ max: 40 }), wide: fc.nat({ max: 40 }) }),
-      }),
-    );
+  const cases = fc.constantFrom(...timeZones).chain((timeZone) =>
+    fc.record({
+      timeZone: fc.constant(timeZone),
+      traces: countedTraces(timeZone),
+      query: tallyQueries(timeZone),
+      rolled: fc.record({ hot: fc.nat({ max: 40 }), wide: fc.nat({ max: 40 }) }),
+    }),
+  );
   let fromRollups = 0;
   let groups = 0;
   fc.assert(

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { dailyRange, everyDay } from '../../src/core/analytics.ts';
+import { everyDay } from '../../src/core/analytics.ts';
+import { calendarOf } from '../../src/core/calendar.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
 import type { Replay, WriteOutcome } from '../../src/store/trace-writer.ts';
@@ -12,7 +13,7 @@ import { moment, maybeIdempotencyKey, sentTrace } from '../model/arbitraries.ts'
 import { IdempotencyModel } from '../model/idempotency-model.ts';
 import { TeamModel } from '../model/team-model.ts';
 import type { Expected, Sent } from '../model/team-model.ts';
-import { groupsOf } from '../support/service.ts';
+import { daysOf, groupsOf, totalOf } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 
 interface TeamUnderTest {
@@ -142,19 +143,18 @@ async function compare(
     assert.deepEqual(traces.map(comparable), model.page(page, limit));
     for (const trace of traces) assert.deepEqual(await store.trace(teamId, trace.id), trace);
   }
-  const range = dailyRange(readAt);
-  assert.deepEqual(exact(overviewJson(await store.total(teamId))), model.overview());
+  assert.deepEqual(exact(overviewJson(await totalOf(store, teamId))), model.overview());
   const byModel = await groupsOf(store, teamId, 'model');
   assert.deepEqual(
     byModel.map((group) => exact(groupJson('model', group))),
     model.byModel(),
   );
-  const byFeature = await groupsOf(store, teamId, 'feature');
+  const byFeature = await groupsOf(store, teamId, 'feature_name');
   assert.deepEqual(
-    byFeature.map((group) => exact(groupJson('feature', group))),
+    byFeature.map((group) => exact(groupJson('feature_name', group))),
     model.byFeature(),
   );
-  const days = everyDay(range, await store.days(teamId, range));
+  const days = everyDay(readAt, calendarOf('UTC'), await daysOf(store, teamId, readAt));
   assert.deepEqual(
     days.map((day) => exact(dayJson(day))),
     model.daily(readAt),

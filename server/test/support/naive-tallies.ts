@@ -74,7 +74,11 @@ function picosOf(dollars: number): bigint {
   return BigInt(whole) * 1_000_000_000_000n + BigInt(fraction);
 }
 
-function startOf(interval: 'hour' | 'day' | 'week' | 'month', us: number, timeZone: string): number {
+function startOf(
+  interval: 'hour' | 'day' | 'week' | 'month',
+  us: number,
+  timeZone: string,
+): number {
   const time = Temporal.Instant.fromEpochMilliseconds(Math.floor(us / 1000)).toZonedDateTimeISO(
     timeZone,
   );
@@ -99,7 +103,8 @@ function hourStart(time: Temporal.ZonedDateTime): number {
   });
   for (;;) {
     const before = start.subtract({ minutes: 1 });
-    const isSame = before.hour === time.hour && before.offset === time.offset && before.day === time.day;
+    const isSame =
+      before.hour === time.hour && before.offset === time.offset && before.day === time.day;
     if (!isSame) return start.epochMilliseconds;
     start = before;
   }

@@ -58,7 +58,10 @@ const values: Record<keyof NarrowTrace, fc.Arbitrary<unknown>> = {
     fc.nat({ max: 10 ** 6 }).map((micros) => micros / 1e6),
     fc.constant(1_000_000),
   ),
-  started_at: fc.oneof(fc.constant(null), seconds.map((second) => second * 1_000_000)),
+  started_at: fc.oneof(
+    fc.constant(null),
+    seconds.map((second) => second * 1_000_000),
+  ),
   ...{ feature_name: label, user_identifier: label, environment: label, provider: label },
   ...{ response_model: label, session_id: label, run_id: label, error_type: label },
 };
@@ -77,15 +80,14 @@ const fields: readonly QueryField[] = [
 ];
 
 export function tallyQueries(timeZone: string): fc.Arbitrary<TallyQuery> {
-  const filter = fc
-    .dictionary(
-      fc.constantFrom(...fields),
-      fc.oneof(
-        fc.constant('set' as const),
-        fc.subarray([null, 'a', 'b', 'success', 'error'], { minLength: 1 }),
-      ),
-      { maxKeys: 2, noNullPrototype: true },
-    );
+  const filter = fc.dictionary(
+    fc.constantFrom(...fields),
+    fc.oneof(
+      fc.constant('set' as const),
+      fc.subarray([null, 'a', 'b', 'success', 'error'], { minLength: 1 }),
+    ),
+    { maxKeys: 2, noNullPrototype: true },
+  );
   const groupBy = fc.subarray([...fields], { maxLength: 2 });
   const bound = fc.oneof(
     seconds.map((second) => second * 1_000_000),
