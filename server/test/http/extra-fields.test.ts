@@ -109,11 +109,17 @@ const violations: [field: string, fields: object, message: string][] = [
   ['metadata', { metadata: { tier: 1 } }, 'must have only strings as values'],
 ];
 
+function errorOf(errors: readonly { field: string }[], field: string): unknown {
+  return errors.find((error) => error.field === field);
+}
+
 describe('a violation is rejected under the name of its field, in single and batch requests', () => {
   for (const [field, fields, message] of violations) {
     test(`${field} ${message}`, async () => {
       const { key } = await service.keyFor();
-      assertFieldError(await post({ model: 'm', ...fields }, key), field, message);
+      const alone = await post({ model: 'm', ...fields }, key);
+      assertProblem(alone, 'invalid_input');
+      assert.deepEqual(errorOf(alone.json.errors, field), { field, message });
       const traces = [{ model: 'first' }, { model: 'm', ...fields }, { model: 'last' }];
       const { status, json } = await service.call(key, 'POST', '/traces/batch', { traces });
       assert.equal(status, 201);
@@ -123,10 +129,7 @@ describe('a violation is rejected under the name of its field, in single and bat
       );
       const [{ index, errors }] = json.rejected;
       assert.equal(index, 1);
-      assert.deepEqual(
-        errors.find((error: { field: string }) => error.field === field),
-        { field, message },
-      );
+      assert.deepEqual(errorOf(errors, field), { field, message });
       const page = await service.call(key, 'GET', '/traces');
       assert.equal(page.json.total, 2);
     });
