@@ -1,7 +1,4 @@
-/**
- * The reading thread, for slow reads. It has its own connection, so it cannot block the short reads of the main thread or make
- * them see old data.
- */
+/** The thread for slow reads. It has its own connection, so it cannot block the short reads of the main thread or show them old data. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { messageOf } from '../../errors.ts';
