@@ -61,12 +61,15 @@ export const ofRollups = {
     select ${countedColumns(dimensionFields)} from traces
     where team_id = $1 and seq > $2 and seq <= $3 order by seq`,
 
+  // A subquery for each key: as a plain join, PostgreSQL may read all rollups of the team.
   readRows: `
-    select k.at, r.calls, r.sums
+    select k.at, found.calls, found.sums
     from unnest($3::smallint[], $4::smallint[], $5::bigint[], $6::uuid[]) with ordinality
-      as k(${rowKey}, at), rollup_rows r
-    where r.team_id = $1 and r.generation = $2 and r.set_no = k.set_no and r.grain = k.grain
-      and r.bucket = k.bucket and r.group_hash = k.group_hash`,
+      as k(${rowKey}, at), lateral (
+      select r.calls, r.sums from rollup_rows r
+      where r.team_id = $1 and r.generation = $2 and r.set_no = k.set_no and r.grain = k.grain
+        and r.bucket = k.bucket and r.group_hash = k.group_hash
+      limit 1) as found`,
 
   writeRows: `
     insert into rollup_rows (team_id, generation, ${rowKey}, calls, sums)

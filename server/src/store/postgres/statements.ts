@@ -273,10 +273,11 @@ export const ofManyTeams = {
     where c.team_id = u.team_id`,
 
   findRequests: `
-    select i.team_id, i.key_hash, i.body_hash, i.first_seq, i.count, i.rejected
-    from unnest($1::uuid[], $2::text[]) as u(team_id, key_hash)
-      join idempotency i on i.team_id = u.team_id and i.key_hash = u.key_hash
-    where i.expires_at_us > $3`,
+    select u.team_id, u.key_hash, found.*
+    from unnest($1::uuid[], $2::text[]) as u(team_id, key_hash), lateral (
+      select i.body_hash, i.first_seq, i.count, i.rejected from idempotency i
+      where i.team_id = u.team_id and i.key_hash = u.key_hash and i.expires_at_us > $3
+      limit 1) as found`,
 
   forgetRequests: `
     delete from idempotency i
