@@ -52,6 +52,13 @@ export const dimensionFields: readonly DimensionField[] = [
   ...new Set(dimensionSets.flatMap(({ fields }): readonly DimensionField[] => fields)),
 ];
 
+/** Fields by whose value single traces are found. The numbers are part of the stored hashes, so they never change. */
+export const lookupKinds = {
+  user_identifier: 0,
+  session_id: 1,
+  run_id: 2,
+} as const satisfies Partial<Record<LabelName, number>>;
+
 export function setsOf(speed: RollSpeed): readonly DimensionSet[] {
   return dimensionSets.filter((set) => set.speed === speed);
 }

@@ -131,7 +131,8 @@ export const replies = {
     description: `${sorted} Traces without \`${breakdownFields.feature}\` are not listed.`,
   }),
   daily: Type.Array(DailyRecord, {
-    description: 'Seven UTC days, oldest first, ending today. Days without calls have zeros.',
+    description:
+      "Seven days in the team's time zone, oldest first, ending today. Days without calls have zeros.",
   }),
 };
 

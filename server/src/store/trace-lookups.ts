@@ -1,13 +1,10 @@
 import { hash } from 'node:crypto';
 import { compile } from '../core/compile.ts';
-import type { LabelName, NarrowTrace } from '../core/trace-fields.ts';
+import { lookupKinds } from '../core/dimensions.ts';
+import type { NarrowTrace } from '../core/trace-fields.ts';
 
-/** Fields by whose value single traces are found. The numbers are part of the stored hashes, so they never change. */
-const kinds = { user_identifier: 0, session_id: 1, run_id: 2 } as const satisfies Partial<
-  Record<LabelName, number>
->;
-export type LookupField = keyof typeof kinds;
-export const lookupFields = Object.keys(kinds) as readonly LookupField[];
+export type LookupField = keyof typeof lookupKinds;
+export const lookupFields = Object.keys(lookupKinds) as readonly LookupField[];
 
 export interface TraceLookups {
   /**
@@ -27,7 +24,7 @@ export const lookupBlockBits = 14;
 
 /** 64 bits of a hash of the field and the value. Several values may have the same, so the trace itself decides. */
 export function lookupHash(field: LookupField, value: string): bigint {
-  return hash('sha256', `${kinds[field]}\u0000${value}`, 'buffer').readBigInt64BE(0);
+  return hash('sha256', `${lookupKinds[field]}\u0000${value}`, 'buffer').readBigInt64BE(0);
 }
 
 /** Calls `add` with the hash of each value that a trace has. */

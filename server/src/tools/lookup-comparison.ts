@@ -32,7 +32,7 @@ export class LookupComparison {
       eachLookup(trace, (hash) => {
         if (!hashes.delete(hash) && trace.seq <= this.#rolledSeq) missing += 1;
       });
-      if (missing > 0) this.#findings.add(`trace ${trace.seq}: ${missing} lookups are missing`);
+      if (missing > 0) this.#findings.add(`trace ${trace.seq}: missing lookups: ${missing}`);
       if (hashes.size > 0) this.#addWrong(trace.seq, hashes.size);
     }
     for (const [seq, hashes] of stored) this.#addWrong(seq, hashes.size);
@@ -44,7 +44,7 @@ export class LookupComparison {
   }
 
   #addWrong(seq: number, count: number): void {
-    this.#findings.add(`trace ${seq}: ${count} lookups are wrong`);
+    this.#findings.add(`trace ${seq}: wrong lookups: ${count}`);
   }
 
   async #takeUpTo(seq: number): Promise<Map<number, Set<bigint>>> {

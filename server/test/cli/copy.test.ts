@@ -9,6 +9,7 @@ import { runCli, spawnServer } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
+import { assertTallies } from '../support/tally-answers.ts';
 import { assertVerifies, contentsOf, copyAll, copyArgs, withStoreAt } from './copy-lab.ts';
 import { assertRefused, postTrace } from './helpers.ts';
 import type { Cleaner } from './helpers.ts';
@@ -141,6 +142,25 @@ for (const [from, to] of ways) {
       assert.ok(traces[0].created_at > traces[1].created_at, 'its time is later');
     });
     await assertVerifies(target);
+  });
+}
+
+for (const [from, to] of ways) {
+  test(`a copy from ${from} to ${to} keeps the time zone of a team and everything is rolled up`, async (t) => {
+    const [source, target] = [await newPlace(t, from), await newPlace(t, to)];
+    const teamId = await withStoreAt(source, async (store) => {
+      const { team } = await store.ensureTeam('nepal', 1, 'Asia/Kathmandu');
+      const drafts = Array.from({ length: 300 }, (_, i) => draftTrace({ model: `m${i % 3}` }));
+      await store.append([{ teamId: team.id, drafts }]);
+      return team.id;
+    });
+    await copyAll(source, target);
+    await withStoreAt(target, async (store) => {
+      const { timeZone, rolledSeq } = await store.marks(teamId);
+      assert.deepEqual([timeZone, rolledSeq], ['Asia/Kathmandu', { hot: 300, wide: 300 }]);
+      assert.equal(await store.timeZone(teamId), 'Asia/Kathmandu');
+      await assertTallies(store, teamId);
+    });
   });
 }
 

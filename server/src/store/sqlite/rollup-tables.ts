@@ -40,7 +40,7 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
     values (?, ?, ?, ?, ?, ?, ?, ?)
     on conflict do update set calls = excluded.calls, sums = excluded.sums`);
   const insertGroup = db.prepare(`
-    insert or ignore into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
+    insert or replace into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
     values (?, ?, ?, ?, ${dimensionFields.map(() => '?').join(', ')})`);
   const insertLookup = db.prepare(
     `insert or ignore into trace_lookups (team_no, block, hash, seq) values (?, ? >> ${lookupBlockBits}, ?, ?)`,
