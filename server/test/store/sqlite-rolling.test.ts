@@ -103,6 +103,18 @@ test('traces that were not rolled up before a stop are rolled up after the next 
   }
 });
 
+test('a server rolls up traces that another process has written', () =>
+  withStore({}, async (store, path, teamId) => {
+    const options = { path, clock: { kind: 'system' }, role: 'tool', rolling: 'manual' } as const;
+    const tool = await openSqliteStore(options);
+    await append(tool, teamId, 30);
+    await tool.close();
+    await eventually('rollups of all traces', withinMs, async () => {
+      const { hot, wide } = await rolledSeq(store, teamId);
+      return hot === 30 && wide === 30;
+    });
+  }));
+
 test('a roll that fails is reported and tried again, and no write fails', async () => {
   const failures: RollFailure[] = [];
   const options = {

@@ -105,7 +105,7 @@ test('every append is settled when the writer dies, and none after it', async ()
   const path = join(folder.path, 'a.db');
   const store = await openSqliteStore({ path, clock: system, role: 'server' });
   const { team } = await store.ensureTeam('t', 1);
-  const writer = await startWriter({ path, clock: system, rollBounds: null }, {});
+  const writer = await startWriter({ path, clock: system, rolling: null }, {});
   const write: TraceWrite = { teamId: team.id, drafts: [draftTrace({ model: 'm' })] };
   const before = writer.append([write]);
   // No caller can send this: it is the stand-in for a mistake of ours that ends the thread.
