@@ -1,10 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { payloadNames } from '../../core/trace-fields.ts';
 import { limits } from '../../limits.ts';
 import type { AuditedRollup, AuditedTrace, Auditor, StoredLookup } from '../audit.ts';
-import { auditedFromRow, damageFromRow, traceColumns } from '../trace-rows.ts';
+import { auditedFromRow, damageFromRow, payloadColumns, traceColumns } from '../trace-rows.ts';
 import { openReading } from './connection.ts';
-import { hasTable, oldTraces } from './move-old-traces.ts';
+import { hasTable, oldPayloads, oldTraces } from './move-old-traces.ts';
 import { activeMarks } from './roller.ts';
 import { groupOfValues, rollupColumns, rollupTables } from './rollup-values.ts';
 import type { RollupValues } from './rollup-values.ts';
@@ -63,19 +62,19 @@ export function* damageOf(
   db: DatabaseSync,
   teamNo: number,
 ): Generator<Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>> {
-  const oldColumns = ['id', 'zstd_mask', 'input', 'output', 'error_message'].join(', ');
   const isNew = hasTable(db, 'trace_payloads');
   if (isNew) {
     for (const row of tracesOf(db, teamNo, damageColumns, traceTables)) yield damageFromRow(row);
   }
   for (const table of isNew ? [oldTraces] : ['traces']) {
     if (!hasTable(db, table)) continue;
-    for (const row of tracesOf(db, teamNo, oldColumns, table)) yield damageFromRow(row);
+    const columns = ['id', 'zstd_mask', ...oldPayloads(db, table)].join(', ');
+    for (const row of tracesOf(db, teamNo, columns, table)) yield damageFromRow(row);
   }
 }
 
 const traceTables = 'traces left join trace_payloads using (key)';
-const damageColumns = ['id', 'zstd_mask', 'checksum', ...payloadNames].join(', ');
+const damageColumns = `id, ${payloadColumns}`;
 
 /** Every trace of a team, each payload decoded. */
 function* auditedTraces(db: DatabaseSync, teamNo: number): Generator<AuditedTrace> {

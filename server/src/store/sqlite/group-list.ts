@@ -1,13 +1,14 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Calendar } from '../../core/calendar.ts';
 import type { DimensionField } from '../../core/dimensions.ts';
-import { addMeasures, decodeMeasures, encodeMeasures, noMeasures } from '../../core/measures.ts';
-import type { Measures } from '../../core/measures.ts';
+import { encodeMeasures } from '../../core/measures.ts';
 import { matches } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import type { QueryPlan } from '../../core/query-plan.ts';
 import { limits } from '../../limits.ts';
 import { filterSql } from './filter-sql.ts';
+import { packPart } from './packed-tally.ts';
+import type { PackedTally } from './packed-tally.ts';
 import { rollupTables } from './rollup-values.ts';
 import { inTile, tailRollups } from './tally-reader.ts';
 import type { RollupPlan, TallyReader } from './tally-reader.ts';
@@ -16,7 +17,7 @@ import type { TeamSnapshot } from './team-snapshot.ts';
 /** A list of names that may be too long for memory: grouped and sorted by SQLite. */
 export interface GroupList {
   /** The next tallies; none at the end. */
-  next(): Tally[];
+  next(): (Tally | PackedTally)[];
   close(): void;
 }
 
@@ -76,8 +77,7 @@ export function openGroupList(
       lastRow += rows.length;
       return rows.map(({ name, parts: packed }) => ({
         group: [name as string | null],
-        startUs: null,
-        measures: sumOfParts(packed as Uint8Array),
+        parts: packed as Uint8Array,
       }));
     },
     close: () => db.exec(`drop table if exists temp.${table}`),
@@ -92,11 +92,7 @@ export function prepareGroupLists(db: DatabaseSync): void {
   aggregate('gather_sums', {
     start: () => [],
     step(gathered, calls, isError, sums) {
-      const head = Buffer.alloc(partHeadBytes);
-      head.writeDoubleLE(calls, 0);
-      head.writeUInt8(isError, 8);
-      head.writeUInt32LE(sums.length, 9);
-      gathered.push(head, Buffer.from(sums));
+      gathered.push(packPart(calls, isError, sums));
       return gathered;
     },
     result: (gathered) => Buffer.concat(gathered),
@@ -112,22 +108,6 @@ type DefineAggregate<T> = (
   },
 ) => void;
 
-/** Calls, whether they failed, and the length of the sums that follow. */
-const partHeadBytes = 13;
-
-function sumOfParts(packed: Uint8Array): Measures {
-  const bytes = Buffer.from(packed.buffer, packed.byteOffset, packed.byteLength);
-  const total = noMeasures();
-  for (let at = 0; at < bytes.length;) {
-    const begin = at + partHeadBytes;
-    const end = begin + bytes.readUInt32LE(at + 9);
-    const sums = bytes.subarray(begin, end);
-    addMeasures(total, decodeMeasures(sums, bytes.readDoubleLE(at), bytes.readUInt8(at + 8) === 1));
-    at = end;
-  }
-  return total;
-}
-
 /** The groups of the traces that are not rolled up yet. */
 function fillTail(
   db: DatabaseSync,
@@ -139,8 +119,8 @@ function fillTail(
   const insert = db.prepare(
     'insert into temp.tail (name, calls, is_error, sums) values (?, ?, ?, ?)',
   );
-  const fold = reader.wholeTail(team, plan);
-  for (const { group, measures } of tailRollups(fold, plan, query, calendar)) {
+  const tail = reader.tail(team, plan);
+  for (const { group, measures } of tailRollups(tail, plan, query, calendar)) {
     if (!matches(query.filter, group)) continue;
     const isError = group.status === 'error' ? 1 : 0;
     insert.run(group[field] ?? null, measures.calls, isError, encodeMeasures(measures));

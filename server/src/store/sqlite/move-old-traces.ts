@@ -1,4 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { payloadNames } from '../../core/trace-fields.ts';
+import type { PayloadName } from '../../core/trace-fields.ts';
 import { limits } from '../../limits.ts';
 import { checksumOf, payloadsOfRow } from '../payload.ts';
 import type { UpgradeProgress } from '../store.ts';
@@ -36,26 +38,39 @@ export function hasTable(db: DatabaseSync, name: string): boolean {
   return read.get(name) !== undefined;
 }
 
-const narrowOld = [
-  ...['key', 'id', 'created_at_us', 'model', 'is_error', 'prompt_tokens', 'completion_tokens'],
-  ...['latency_ms', 'cost_usd', 'feature_name', 'user_identifier', 'response_model'],
-].join(', ');
-const oldPayloads = ['input', 'output', 'error_message'] as const;
-const storedBytes = oldPayloads.map((name) => `coalesce(length(${name}), 0)`).join(' + ');
+/** The columns that two tables have in common. */
+function sharedColumns(db: DatabaseSync, table: string, other: string): string[] {
+  const theirs = new Set(columnsOf(db, other));
+  return columnsOf(db, table).filter((column) => theirs.has(column));
+}
+
+function columnsOf(db: DatabaseSync, table: string): string[] {
+  const read = db.prepare('select name from pragma_table_info(?) order by cid');
+  return read.all(table).map(({ name }) => String(name));
+}
+
+/** The payloads that a table of an older version has. */
+export function oldPayloads(db: DatabaseSync, table: string): PayloadName[] {
+  const columns = columnsOf(db, table);
+  return payloadNames.filter((name) => columns.includes(name));
+}
 
 function moveRows(db: DatabaseSync, onProgress: (progress: UpgradeProgress) => void): void {
+  const payloads = oldPayloads(db, oldTraces);
   db.function('payload_checksum', { deterministic: true, varargs: true }, (mask, ...bytes) => {
-    const row = Object.fromEntries(oldPayloads.map((name, i) => [name, bytes[i]]));
+    const row = Object.fromEntries(payloads.map((name, i) => [name, bytes[i]]));
     return checksumOf(payloadsOfRow({ zstd_mask: mask, ...row }));
   });
+  const storedBytes = payloads.map((name) => `coalesce(length(${name}), 0)`).join(' + ');
   const readKeys = db.prepare(
     `select key, ${storedBytes} as bytes from ${oldTraces} order by key limit ${limits.moveRowsMax}`,
   );
   readKeys.setReadBigInts(true);
+  const narrow = sharedColumns(db, oldTraces, 'traces').join(', ');
   const copyNarrow = db.prepare(
-    `insert into traces (${narrowOld}) select ${narrowOld} from ${oldTraces} where key <= ?`,
+    `insert into traces (${narrow}) select ${narrow} from ${oldTraces} where key <= ?`,
   );
-  const names = oldPayloads.join(', ');
+  const names = payloads.join(', ');
   const copyPayloads = db.prepare(`
     insert into trace_payloads (key, zstd_mask, checksum, ${names})
     select key, zstd_mask, payload_checksum(zstd_mask, ${names}), ${names} from ${oldTraces}

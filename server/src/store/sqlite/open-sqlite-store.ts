@@ -58,6 +58,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const roller = openRoller(db);
     const rollBounds =
       options.rolling === 'manual' ? null : (options.rollBounds ?? defaultRollBounds);
+    const rolling = rollBounds && { bounds: rollBounds, isServer: role === 'server' };
     const methods = {
       ...translateFailures(openTracePages(reading)),
       ...translateFailures(openTallies(reading, readingClient)),
@@ -77,7 +78,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     // Last, so that nothing can fail after its thread has started.
     let starting: Promise<WriterClient> | null = null;
     const writer = (): Promise<WriterClient> =>
-      (starting ??= startWriter({ path, clock, rollBounds }, options));
+      (starting ??= startWriter({ path, clock, rolling }, options));
     const running = role === 'server' ? await writer() : null;
 
     return {

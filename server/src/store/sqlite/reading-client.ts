@@ -6,6 +6,8 @@ import { limits } from '../../limits.ts';
 import type { TallyList } from '../trace-reader.ts';
 import { WideReads } from '../wide-reads.ts';
 import type { OpenFiles } from './open-files.ts';
+import { unpackTally } from './packed-tally.ts';
+import type { PackedTally } from './packed-tally.ts';
 import type { FromReading, ReadingData, ReadingQuestion, ToReading } from './reading-messages.ts';
 
 /** The main thread's client of the reading thread. */
@@ -106,7 +108,7 @@ class ReadingThread {
     const answer = this.#waiting.get(message.ticket);
     this.#waiting.delete(message.ticket);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if (message.kind === 'tallies') answer?.resolve(message.tallies);
+    if (message.kind === 'tallies') answer?.resolve(message.tallies.map(unpacked));
     else answer?.reject(new Failure(message.code, { cause: message.reason }));
   }
 
@@ -115,6 +117,10 @@ class ReadingThread {
     for (const { reject } of this.#waiting.values()) reject(unavailable(this.#endedBy));
     this.#waiting.clear();
   }
+}
+
+function unpacked(tally: Tally | PackedTally): Tally {
+  return 'parts' in tally ? unpackTally(tally) : tally;
 }
 
 function unavailable(reason: string): Failure {

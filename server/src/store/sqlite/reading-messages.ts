@@ -1,5 +1,6 @@
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import type { ErrorCode } from '../../errors.ts';
+import type { PackedTally } from './packed-tally.ts';
 
 /** Messages between the main thread and the reading thread. */
 export interface ReadingData {
@@ -21,5 +22,5 @@ export interface ToReading {
 }
 
 export type FromReading =
-  | { kind: 'tallies'; ticket: number; tallies: readonly Tally[] }
+  | { kind: 'tallies'; ticket: number; tallies: readonly (Tally | PackedTally)[] }
   | { kind: 'failed'; ticket: number; code: ErrorCode; reason: string };

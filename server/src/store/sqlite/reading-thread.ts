@@ -10,6 +10,7 @@ import { openReading } from './connection.ts';
 import { evaluate } from './evaluation.ts';
 import { listQuestion, openGroupList, prepareGroupLists } from './group-list.ts';
 import type { GroupList } from './group-list.ts';
+import type { PackedTally } from './packed-tally.ts';
 import type { FromReading, ReadingData, ReadingQuestion, ToReading } from './reading-messages.ts';
 import { failureOf } from './sqlite-failures.ts';
 import { TallyReader } from './tally-reader.ts';
@@ -36,7 +37,7 @@ function reply(message: FromReading): void {
   port.postMessage(message);
 }
 
-async function answer(question: ReadingQuestion): Promise<readonly Tally[]> {
+async function answer(question: ReadingQuestion): Promise<readonly (Tally | PackedTally)[]> {
   switch (question.kind) {
     case 'gather': {
       const { teamId, query, rowsMax } = question;
@@ -67,14 +68,14 @@ async function open({ list, teamId, query }: Extract<ReadingQuestion, { kind: 'o
   else gathered.close();
 }
 
-function nextOf(list: number): Tally[] {
+function nextOf(list: number): (Tally | PackedTally)[] {
   const open = lists.get(list);
   if (!open) throw new Error(`there is no list ${list}`);
   return open.next();
 }
 
-function everything(list: GroupList): Tally[] {
-  const all: Tally[] = [];
+function everything(list: GroupList): (Tally | PackedTally)[] {
+  const all: (Tally | PackedTally)[] = [];
   for (let chunk = list.next(); chunk.length > 0; chunk = list.next()) all.push(...chunk);
   return all;
 }
@@ -92,7 +93,7 @@ async function gather(
       return openGroupList(db, reader, team, question, calendar, table, rowsMax);
     }
     if (plan.kind === 'traces') return { team, calendar };
-    const tail = reader.wholeTail(team, plan);
+    const tail = reader.tail(team, plan);
     return listOf(reader.sum(team, plan, query, calendar, tail), rowsMax);
   });
   if (begun === null) return listOf([], null);

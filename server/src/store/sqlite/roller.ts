@@ -1,10 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
 import type { Roller } from '../roller.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { inUnsyncedTransaction, retryWhileBusy } from './connection.ts';
+import { deleteLookups, lookupBlocks, wrongLookups } from './lookup-repair.ts';
 import { RollSize } from './roll-size.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import type { RollupTables } from './rollup-tables.ts';
@@ -75,6 +76,11 @@ export function openRoller(db: DatabaseSync): Roller {
       await rollAll(teamNo, (rolled) => onProgress(Math.min(rolled, total), total));
       await inTurn(() => switchGeneration(db, tables(), teamNo));
       await deleteOldRows(teamNo);
+      for (const block of lookupBlocks(db, teamNo)) {
+        const wrong = wrongLookups(db, teamNo, block);
+        if (wrong.length > 0) await inTurn(() => deleteLookups(db, teamNo, block, wrong));
+        await nextTurn();
+      }
     },
   };
 }

@@ -13,10 +13,15 @@ export interface Rolling {
   stop(): void;
 }
 
+export interface RollingOptions {
+  bounds: RollBounds;
+  isServer: boolean;
+}
+
 export function startRolling(
   db: DatabaseSync,
   writer: Writer,
-  bounds: RollBounds,
+  { bounds, isServer }: RollingOptions,
   tell: (message: FromWriter) => void,
 ): Rolling {
   const tables = openRollupTables(db);
@@ -26,13 +31,19 @@ export function startRolling(
   let timer: NodeJS.Timeout | null = null;
   /** When the timer fires. */
   let plannedMs = Infinity;
-  /** After each roll a pause of the same length, so that rolling never takes more than half of the writer's time. */
+  /**
+   * After each roll a pause of the same length, so that rolling never takes more than half of the writer's time. An idle server needs
+   * none; a tool always pauses, since a server may write to the same file.
+   */
   let pausedUntilMs = 0;
   let isStopped = false;
 
   const rolledSeqOf = ({ teamNo }: TeamEnd) => ({
     ...(tables.marks(teamNo)?.rolledSeq ?? atStart),
   });
+
+  const isIdle = (nowMs: number): boolean =>
+    isServer && nowMs - lastCommitMs >= limits.hotRollIdleMs;
 
   /** Waits at least this long. Messages that have arrived meanwhile are handled first. */
   function plan(delayMs: number): void {
@@ -52,7 +63,8 @@ export function startRolling(
       if (schedule.hasTails) plan(limits.hotRollIdleMs);
       return;
     }
-    pausedUntilMs = nowMs + 2 * roll(due);
+    const tookMs = roll(due);
+    pausedUntilMs = performance.now() + (isIdle(nowMs) ? 0 : tookMs);
     plan(Math.max(0, pausedUntilMs - performance.now()));
   }
 
@@ -77,8 +89,21 @@ export function startRolling(
     return tookMs;
   }
 
-  for (const end of teamsBehind(db)) schedule.noteCommit(end, () => rolledSeqOf(end));
-  plan(limits.hotRollIdleMs);
+  function findTails(): void {
+    for (const end of teamsBehind(db)) schedule.noteCommit(end, () => rolledSeqOf(end));
+    plan(limits.hotRollIdleMs);
+  }
+
+  // The value changes when another connection commits, such as that of a tool.
+  const readVersion = db.prepare('pragma data_version');
+  let version = readVersion.get()?.['data_version'];
+  const watch = setInterval(() => {
+    const now = readVersion.get()?.['data_version'];
+    if (now === version) return;
+    version = now;
+    findTails();
+  }, limits.wideRollIdleMs);
+  findTails();
 
   return {
     noteCommit(teams) {
@@ -91,12 +116,13 @@ export function startRolling(
     },
     stop() {
       isStopped = true;
+      clearInterval(watch);
       if (timer !== null) clearTimeout(timer);
     },
   };
 }
 
-/** Teams with traces that were not rolled up before the last stop. */
+/** Teams with traces that were not rolled up before the last stop, or that another process has written. */
 function teamsBehind(db: DatabaseSync): TeamEnd[] {
   return db
     .prepare(

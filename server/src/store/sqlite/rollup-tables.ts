@@ -8,7 +8,7 @@ import type { RollupDelta } from '../rollup-rows.ts';
 import { firstGeneration } from '../team-marks.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { eachLookup, lookupBlockBits } from '../trace-lookups.ts';
-import { openCountedTraces } from './counted-traces.ts';
+import { openCountedTraces, prepareArrays } from './counted-traces.ts';
 import { seqMax } from './row-id.ts';
 
 /** The tables behind the write. The caller runs each method in a transaction of its own. */
@@ -32,29 +32,40 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
     hot: db.prepare('update team_marks set hot_seq = ? where team_no = ? and generation = ?'),
     wide: db.prepare('update team_marks set wide_seq = ? where team_no = ? and generation = ?'),
   };
-  const readSums = db.prepare(`
-    select calls, sums from rollup_rows
-    where team_no = ? and generation = ? and set_no = ? and grain = ? and bucket = ? and group_hash = ?`);
+  const readSums = prepareArrays(
+    db,
+    `select calls, sums from rollup_rows
+     where team_no = ? and generation = ? and set_no = ? and grain = ? and bucket = ? and group_hash = ?`,
+  );
   const writeSums = db.prepare(`
     insert into rollup_rows (team_no, generation, set_no, grain, bucket, group_hash, calls, sums)
     values (?, ?, ?, ?, ?, ?, ?, ?)
     on conflict do update set calls = excluded.calls, sums = excluded.sums`);
   const insertGroup = db.prepare(`
-    insert or ignore into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
+    insert or replace into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
     values (?, ?, ?, ?, ${dimensionFields.map(() => '?').join(', ')})`);
   const insertLookup = db.prepare(
     `insert or ignore into trace_lookups (team_no, block, hash, seq) values (?, ? >> ${lookupBlockBits}, ?, ?)`,
   );
 
-  function add(teamNo: number, generation: number, delta: RollupDelta): void {
-    const { set, grain, bucket, hash, group } = delta;
-    const stored = readSums.get(teamNo, generation, set, grain, bucket, hash);
-    const row = addedTo(stored as { calls: number; sums: Uint8Array } | undefined, delta);
-    writeSums.run(teamNo, generation, set, grain, bucket, hash, row.calls, row.sums);
-    // Every group has a sum over all time, which is as old as the group.
-    if (stored || grain !== grainNumbers.all) return;
-    const values = dimensionFields.map((field): SQLInputValue => group[field] ?? null);
-    insertGroup.run(teamNo, hash, set, group.status === 'error' ? 1 : 0, ...values);
+  /**
+   * The sums over all time come first. They are as old as their group, so if a group has none, it is new and no other sums of it have
+   * to be looked for.
+   */
+  function addAll(teamNo: number, generation: number, deltas: readonly RollupDelta[]): void {
+    const newGroups = new Set<Uint8Array>();
+    for (const delta of deltas) {
+      const { set, grain, bucket, hash, group } = delta;
+      const stored = newGroups.has(hash)
+        ? undefined
+        : (readSums.all(teamNo, generation, set, grain, bucket, hash)[0] as StoredSums | undefined);
+      const { calls, sums } = addedTo(stored && { calls: stored[0], sums: stored[1] }, delta);
+      writeSums.run(teamNo, generation, set, grain, bucket, hash, calls, sums);
+      if (stored || grain !== grainNumbers.all) continue;
+      newGroups.add(hash);
+      const values = dimensionFields.map((field): SQLInputValue => group[field] ?? null);
+      insertGroup.run(teamNo, hash, set, group.status === 'error' ? 1 : 0, ...values);
+    }
   }
 
   /** In the order of the table, so that each page is visited once. */
@@ -81,7 +92,7 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
         lastSeq = seq;
       });
       if (rows === 0) return 0;
-      for (const delta of deltasOf(fold.rollups())) add(teamNo, generation, delta);
+      addAll(teamNo, generation, deltasOf(fold.rollups()));
       addLookups(teamNo, lookups);
       setMark[speed].run(lastSeq, teamNo, generation);
       return rows;
@@ -96,6 +107,8 @@ export function marksFromRow(row: Readonly<Record<string, unknown>>): TeamMarks 
     rolledSeq: { hot: row['hot_seq'] as number, wide: row['wide_seq'] as number },
   };
 }
+
+type StoredSums = [calls: number, sums: Uint8Array];
 
 interface Lookup {
   hash: bigint;

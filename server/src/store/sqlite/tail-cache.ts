@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { calendarOf } from '../../core/calendar.ts';
-import type { RollSpeed } from '../../core/dimensions.ts';
+import type { DimensionSet, RollSpeed } from '../../core/dimensions.ts';
 import { RollupFold } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import { openCountedTraces } from './counted-traces.ts';
@@ -34,13 +34,27 @@ export class TailCache {
   /** Null if more than `rowsMax` traces would have to be read. */
   foldOf(team: TeamSnapshot, speed: RollSpeed, rowsMax: number): RollupFold | null {
     const tail = this.#tailOf(team, speed);
-    if (team.lastSeq - tail.lastSeq > rowsMax) return null;
-    return this.wholeFoldOf(team, speed);
+    return team.lastSeq - tail.lastSeq > rowsMax ? null : this.#extend(team, speed, tail);
   }
 
-  wholeFoldOf(team: TeamSnapshot, speed: RollSpeed): RollupFold {
+  /** However many traces it has. A long tail comes in parts, since each trace may be a group of its own. */
+  *parts(team: TeamSnapshot, set: DimensionSet): Generator<RollupFold> {
+    const { teamNo, lastSeq, marks } = team;
+    const tail = this.#tailOf(team, set.speed);
+    if (lastSeq - tail.rolledSeq <= limits.tailPartRows) {
+      yield this.#extend(team, set.speed, tail);
+      return;
+    }
+    for (let afterSeq = tail.rolledSeq; afterSeq < lastSeq; afterSeq += limits.tailPartRows) {
+      const fold = new RollupFold([set], calendarOf(marks.timeZone));
+      const toSeq = Math.min(lastSeq, afterSeq + limits.tailPartRows);
+      this.#traces.each(teamNo, { afterSeq, toSeq }, allRows, (trace) => fold.add(trace));
+      yield fold;
+    }
+  }
+
+  #extend(team: TeamSnapshot, speed: RollSpeed, tail: Tail): RollupFold {
     const { teamNo, lastSeq } = team;
-    const tail = this.#tailOf(team, speed);
     const range = { afterSeq: tail.lastSeq, toSeq: lastSeq };
     tail.rows += this.#traces.each(teamNo, range, allRows, (trace) => tail.fold.add(trace));
     tail.lastSeq = lastSeq;

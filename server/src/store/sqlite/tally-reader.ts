@@ -76,8 +76,8 @@ export class TallyReader {
       if (plan.kind === 'traces' || this.#countIn(team, plan, bounds) > bounds.rollupRowsMax) {
         return { tallies: null };
       }
-      const fold = this.foldOf(team, plan, bounds.tailRowsMax);
-      return { tallies: fold && this.sum(team, plan, query, calendar, fold) };
+      const fold = this.#tails.foldOf(team, plan.set.speed, bounds.tailRowsMax);
+      return { tallies: fold && this.sum(team, plan, query, calendar, [fold]) };
     });
     return found === null ? [] : found.tallies;
   }
@@ -88,10 +88,13 @@ export class TallyReader {
     plan: RollupPlan,
     query: TallyQuery,
     calendar: Calendar,
-    tail: RollupFold,
+    tail: Iterable<RollupFold>,
   ): Tally[] {
     const sheet = new TallySheet(query, calendar);
-    for (const rollup of tailRollups(tail, plan, query, calendar)) sheet.addRollup(rollup);
+    for (const rollup of tailRollups(tail, plan, query, calendar)) {
+      sheet.addRollup(rollup);
+      refuseLarge(sheet);
+    }
     for (const rollup of this.#rollups(team, plan, query)) {
       sheet.addRollup(rollup);
       refuseLarge(sheet);
@@ -99,14 +102,9 @@ export class TallyReader {
     return sheet.tallies();
   }
 
-  /** The sums of the traces that are not rolled up yet. Null if more than `rowsMax` would have to be read. */
-  foldOf(team: TeamSnapshot, { set }: RollupPlan, rowsMax: number): RollupFold | null {
-    return this.#tails.foldOf(team, set.speed, rowsMax);
-  }
-
-  /** The same, however many they are. */
-  wholeTail(team: TeamSnapshot, { set }: RollupPlan): RollupFold {
-    return this.#tails.wholeFoldOf(team, set.speed);
+  /** The sums of the traces that are not rolled up yet, however many they are. */
+  tail(team: TeamSnapshot, { set }: RollupPlan): Iterable<RollupFold> {
+    return this.#tails.parts(team, set);
   }
 
   #countIn(
@@ -145,15 +143,18 @@ export class TallyReader {
  * such a bucket.
  */
 export function* tailRollups(
-  fold: RollupFold,
+  tail: Iterable<RollupFold>,
   { set }: RollupPlan,
   { range }: TallyQuery,
   calendar: Calendar,
 ): Generator<Rollup> {
-  for (const rollup of fold.finest(set.number)) {
-    const { grain, bucket } = rollup;
-    const startUs = grain === grainNumbers.day ? calendar.startOfDay(bucket) : bucket * usPerSecond;
-    if (isInRange(range, startUs)) yield rollup;
+  for (const fold of tail) {
+    for (const rollup of fold.finest(set.number)) {
+      const { grain, bucket } = rollup;
+      const isDay = grain === grainNumbers.day;
+      const startUs = isDay ? calendar.startOfDay(bucket) : bucket * usPerSecond;
+      if (isInRange(range, startUs)) yield rollup;
+    }
   }
 }
 

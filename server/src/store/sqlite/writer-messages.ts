@@ -4,7 +4,8 @@ import { fieldNames } from '../../core/trace-fields.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
-import type { RollBounds, RollFailure } from '../store.ts';
+import type { RollFailure } from '../store.ts';
+import type { RollingOptions } from './rolling.ts';
 import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import type { KeyUse } from './writer.ts';
 
@@ -13,7 +14,7 @@ export interface WriterData {
   path: string;
   clock: ClockSource;
   /** Null if traces are rolled up only on request. */
-  rollBounds: RollBounds | null;
+  rolling: RollingOptions | null;
 }
 
 export type ToWriter =

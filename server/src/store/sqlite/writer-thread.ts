@@ -17,10 +17,10 @@ import type { KeyUse } from './writer.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
-const { path, clock, rollBounds } = workerData as WriterData;
+const { path, clock, rolling: rollingOptions } = workerData as WriterData;
 const db = openWriting(path);
 const writer = new Writer(db, watchOpenFiles(path), openClock(clock));
-const rolling = rollBounds && startRolling(db, writer, rollBounds, answer);
+const rolling = rollingOptions && startRolling(db, writer, rollingOptions, answer);
 
 /** The tickets taken since the last commit. */
 let tickets: number[] = [];
