@@ -121,7 +121,7 @@ async function readUntil(signal: AbortSignal, path: string, rowsMin: number): Pr
 /** Starts a program that rolls up traces of these teams until it is told to stop. Returns how many rolls it did. */
 function rollUntil(signal: AbortSignal, teamIds: readonly string[]): Promise<number> {
   const program = fileURLToPath(new URL('../support/roll-without-end.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, database, wide.teamId, ...teamIds], {
+  const child = spawn(process.execPath, [program, database, ...teamIds], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let stdout = '';
