@@ -53,7 +53,7 @@ export class RollupRecount implements Disposable {
       if (trace.seq <= this.#marks.rolledSeq[speed]) this.#folds[speed].add(trace);
     }
     this.#unsavedRows += 1;
-    if (this.#unsavedRows === limits.rollRowsMax) this.#save();
+    if (this.#unsavedRows === limits.recountRowsMax) this.#save();
   }
 
   #save(): void {
