@@ -84,6 +84,8 @@ export class RollupRecount implements Disposable {
     findings: FindingList,
   ): Promise<void> {
     this.#save();
+    // One transaction is several times as fast as one per row. It is never committed.
+    this.#db.exec('begin');
     for await (const chunk of stored) for (const row of chunk) this.#compareRow(row, findings);
     for (const row of this.#statements.rest.iterate()) {
       const { set, grain, bucket, group } = row as unknown as RestRow;
