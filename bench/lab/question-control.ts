@@ -40,7 +40,8 @@ async function byModel(days: number): Promise<number> {
   return median(tookMs);
 }
 
-await byModel(30);
+// Other ranges than those that are measured.
+await byModel(29);
 const monthMs = await byModel(30);
 const yearMs = await byModel(365);
 await store.close();
