@@ -32,7 +32,7 @@ export interface ListOptions extends ReadOptions {
   /** Traces per page, at most 100 (20). */
   limit?: number | undefined;
   /** Fields to leave out, for smaller lists. */
-  omit?: readonly ('input' | 'output' | 'error_message')[] | undefined;
+  omit?: readonly ('input' | 'output' | 'error_message' | 'metadata')[] | undefined;
   /** Shortens `input`, `output` and `error_message` to this many characters, 1 to 1,000. Default: full texts. */
   previewChars?: number | undefined;
 }

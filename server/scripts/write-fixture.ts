@@ -5,6 +5,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { demoDrafts, demoTimes } from '../src/cli/demo-data.ts';
+import { onlyMeasures, overviewQuery } from '../src/core/analytics.ts';
 import { overviewJson } from '../src/http/analytics-json.ts';
 import { makeKey } from '../src/store/teams-and-keys.ts';
 import { readMigrations } from '../src/store/sqlite/migrate.ts';
@@ -41,12 +42,13 @@ await store.append([
   },
 ]);
 const { first } = await store.page(team.id, { page: 1, limit: 1, omit: new Set() });
+const overview = await store.tallies(team.id, overviewQuery);
 const expected = {
   team: team.id,
   key,
   total: count,
   newest: first[0],
-  overview: JSON.parse(overviewJson(await store.total(team.id))) as unknown,
+  overview: JSON.parse(overviewJson(onlyMeasures(overview.first))) as unknown,
 };
 writeFileSync(`${base}.json`, `${JSON.stringify(expected, null, 2)}\n`);
 await store.close();

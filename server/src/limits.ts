@@ -1,7 +1,4 @@
-/**
- * Every limit of the service, with its unit in its name. `docs/limits.md` lists the same names;
- * a test compares the two.
- */
+/** Every limit of the service, with its unit in its name. `docs/limits.md` lists the same names; a test compares the two. */
 export const limits = Object.freeze({
   // Limits of one request.
   bodyBytesMax: 5 * 1024 * 1024,
@@ -13,6 +10,13 @@ export const limits = Object.freeze({
   queryErrorsMax: 20,
   countMax: 2 ** 31 - 1,
   costUsdMax: 1_000_000,
+  // 2000-01-01 in UTC.
+  startedAtUsMin: 946_684_800_000_000,
+  // How far ahead of the server's clock a call may begin.
+  startedAtAheadUsMax: 24 * 3_600_000_000,
+  metadataEntriesMax: 16,
+  metadataNameCharsMax: 64,
+  metadataValueCharsMax: 255,
 
   // Limits of one reply.
   pageRowsDefault: 20,
@@ -86,9 +90,19 @@ export const limits = Object.freeze({
   // The pause after a failed update of rollups: it doubles each time.
   rollRetryMsMin: 1_000,
   rollRetryMsMax: 60_000,
+  // How often the rolling thread of PostgreSQL hears of new traces, when a server first looks for tails that others have left, how
+  // often it does so again, and how many teams it finds each time.
+  rollNoticeMs: 20,
+  rollFirstSweepMs: 5_000,
+  rollSweepMs: 60_000,
+  rollSweepTeamsMax: 1_000,
+  // Traces in one transaction of a rebuild on PostgreSQL.
+  rebuildRowsMax: 4_096,
   // Traces after the marks that a read on the main thread may add up, and those whose sums are kept for the next read.
   tailRowsMax: 2_048,
   tailRowsKeptMax: 32_768,
+  // Traces after a mark that are added up in memory at once. Longer tails are added up in parts of this size.
+  tailPartRows: 8_192,
   // Sums that one answer may have in memory, and how long it may read traces. Beyond either limit a question gets a 422.
   tallyRowsMax: 20_000,
   evaluationMsMax: 10_000,
@@ -113,8 +127,7 @@ export const limits = Object.freeze({
   // How often a long upgrade of the database is logged.
   upgradeLogIntervalMs: 1_000,
 
-  // Size of a test write next to the database after a failed write, to find out whether the disk is full. Far larger than one write
-  // of SQLite.
+  // Size of a test write after a failed one, to find out whether the disk is full. Far larger than one write of SQLite.
   roomProbeBytes: 64 * 1024,
 
   // How long `demo` waits for a server to answer before it prints how to start one.
@@ -146,6 +159,13 @@ export const limits = Object.freeze({
   postgresOneTeamReadsMax: 3,
   postgresReadsWaitingMax: 1_000,
   postgresWideReadersMax: 8,
+  // Transactions that store writes of many teams, and how long they wait for the lock of a team before they leave the team out.
+  postgresSharedWritersMax: 2,
+  postgresSharedLockMsMax: 50,
+  // Questions that read many traces or rollups, at once and of one team; and how many of a team may wait.
+  postgresEvaluationsMax: 4,
+  postgresOneTeamEvaluationsMax: 2,
+  postgresEvaluationsWaitingMax: 16,
   postgresConnectMsMax: 5_000,
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,

@@ -1,4 +1,5 @@
 import { usPerDay } from '../core/clock.ts';
+import { counted } from '../core/counted.ts';
 import type { TraceDraft } from '../core/trace-fields.ts';
 import { OperatorError } from '../errors.ts';
 import type { Store } from '../store/store.ts';
@@ -15,19 +16,19 @@ const batchesInFlight = 3;
 
 export const demo: Command = {
   name: 'demo',
-  summary: 'Fill a team with sample traces',
+  summary: 'Add sample traces to a team',
   flags: {
     count: { help: 'number of traces, default 10000' },
-    team: { help: 'name of the team, default "demo"; created if there is none' },
-    days: { help: 'spread the traces over this many days up to now, default 30' },
+    team: { help: 'name of the team, default "demo"; created if it does not exist' },
+    days: { help: 'spread the traces over the last N days, default 30' },
     seed: { help: 'a number, default 1; the same seed gives the same traces' },
     ...storeFlags,
     ...addressFlags,
   },
   more:
-    'It may run while a server runs on the same database. If that server answers at its address (--url, or --host, --port\n' +
-    'and --base-path), a one-time link to its dashboard is printed. The times of the traces of a team always increase: if the team already has traces, the new ones are spread\n' +
-    'from the newest of them to now.',
+    'You can run it while a server runs on the same database. If the server responds at its address (--url, or --host, --port and\n' +
+    "--base-path), a one-time link to its dashboard is printed. The times of a team's traces always increase: if the team already has\n" +
+    'traces, the new ones are spread between the newest of them and now.',
   run(call) {
     const count = numberFlag(call, 'count', 10_000, 100_000_000);
     const days = numberFlag(call, 'days', 30, 3650);
@@ -45,7 +46,7 @@ export const demo: Command = {
       const link = await demoLink(store, team, url, clock());
       call.print(
         { team_id: team.id, team: team.name, traces: count, seconds, link },
-        `Stored ${count} traces for the team "${team.name}" in ${seconds} s.\n` +
+        `Stored ${counted(count, 'trace')} for the team "${team.name}" in ${seconds} s.\n` +
           demoHint(call, team, url, link),
       );
     })(call);
@@ -72,7 +73,7 @@ async function fill(
       ]);
       if (outcome?.kind !== 'stored') {
         const reason = outcome?.kind === 'failed' ? outcome.reason : 'no reply';
-        throw new OperatorError(`The store refused the traces: ${reason}.`);
+        throw new OperatorError(`The store rejected the traces: ${reason}.`);
       }
       stored += rows;
       progress.show(stored, count);

@@ -3,10 +3,7 @@ import { limits } from '../limits.ts';
 /** Microseconds since 1970 in UTC. A double holds them exactly until the year 2255. */
 export type Clock = () => number;
 
-/**
- * Describes a clock as data, so that it can be passed to the writer thread: the system clock, or a cell of
- * shared memory that a test sets.
- */
+/** A clock as data, to be passed to the writer thread: the system clock, or a cell of shared memory that a test sets. */
 export type ClockSource = { kind: 'system' } | { kind: 'manual'; cell: SharedArrayBuffer };
 
 export function openClock(source: ClockSource): Clock {
@@ -15,10 +12,7 @@ export function openClock(source: ClockSource): Clock {
   return () => Number(Atomics.load(cell, 0));
 }
 
-/**
- * The wall clock with microseconds. The milliseconds always come from the system clock;
- * the monotonic clock only adds the digits below them.
- */
+/** The wall clock with microseconds: the system clock gives the milliseconds, and the monotonic clock the digits below them. */
 function systemClock(): Clock {
   let anchorUs = 0;
   return () => {

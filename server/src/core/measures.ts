@@ -1,3 +1,4 @@
+import { compile } from './compile.ts';
 import { addHistogram, bucketOf } from './latency-histogram.ts';
 import type { Histogram } from './latency-histogram.ts';
 import { splitCost } from './money.ts';
@@ -20,28 +21,24 @@ export interface Measures extends Record<SummedName | 'latency_sum' | 'cost_pico
 const countNames = ['uncosted_calls', 'latency_count'] as const;
 const sumNames = ['latency_sum', 'cost_picos', ...summedNames] as const;
 
-export function noMeasures(): Measures {
-  const sums = Object.fromEntries(sumNames.map((name) => [name, 0n])) as Record<
-    (typeof sumNames)[number],
-    bigint
-  >;
-  return {
-    calls: 0,
-    errors: 0,
-    uncosted_calls: 0,
-    latency_count: 0,
-    ...sums,
-    latencies: new Map(),
-  };
-}
+const plainNames = ['calls', 'errors', ...countNames] as const;
 
-export function addMeasures(sum: Measures, other: Measures): void {
-  sum.calls += other.calls;
-  sum.errors += other.errors;
-  for (const name of countNames) sum[name] += other[name];
-  for (const name of sumNames) sum[name] += other[name];
-  addHistogram(sum.latencies, other.latencies);
-}
+/** Made for every group of every batch, so the names are spelled out (core/compile.ts). */
+export const noMeasures = compile<() => Measures>(
+  `() => ({ ${[
+    ...plainNames.map((name) => `${name}: 0`),
+    ...sumNames.map((name) => `${name}: 0n`),
+  ].join(', ')}, latencies: new Map() })`,
+);
+
+export const addMeasures = compile<(sum: Measures, other: Measures) => void>(
+  `(sum, other) => {
+    ${plainNames.map((name) => `sum.${name} += other.${name};`).join(' ')}
+    ${sumNames.map((name) => `if (other.${name} !== 0n) sum.${name} += other.${name};`).join(' ')}
+    addHistogram(sum.latencies, other.latencies);
+  }`,
+  { addHistogram },
+);
 
 /** The stored form has a version, so that measures can be added later. */
 const version = 1;
@@ -52,24 +49,34 @@ const version = 1;
  */
 export function encodeMeasures(measures: Measures): Uint8Array {
   const writer = new VarintWriter();
-  writer.write(version);
-  for (const name of countNames) writer.write(measures[name]);
-  for (const name of sumNames) writer.write(measures[name]);
+  writer.writeNumber(version);
+  writeSums(writer, measures);
   let last = 0;
-  for (const [bucket, count] of [...measures.latencies].sort(([a], [b]) => a - b)) {
-    writer.write(bucket - last);
-    writer.write(count);
+  for (const [bucket, count] of inOrder(measures.latencies)) {
+    writer.writeNumber(bucket - last);
+    writer.writeNumber(count);
     last = bucket;
   }
   return writer.bytes();
+}
+
+const writeSums = compile<(writer: VarintWriter, measures: Measures) => void>(
+  `(writer, measures) => {
+    ${countNames.map((name) => `writer.writeNumber(measures.${name});`).join(' ')}
+    ${sumNames.map((name) => `writer.writeBigInt(measures.${name});`).join(' ')}
+  }`,
+);
+
+/** Most groups of a batch have one bucket, which needs no sorting. */
+function inOrder(latencies: Histogram): Iterable<readonly [number, number]> {
+  return latencies.size < 2 ? latencies : [...latencies].sort(([a], [b]) => a - b);
 }
 
 export function decodeMeasures(bytes: Uint8Array, calls: number, isError: boolean): Measures {
   const reader = new VarintReader(bytes);
   if (reader.readNumber() !== version) throw new Error('the stored sums have an unknown version');
   const measures = noMeasures();
-  for (const name of countNames) measures[name] = reader.readNumber();
-  for (const name of sumNames) measures[name] = reader.readBigInt();
+  readSums(reader, measures);
   measures.calls = calls;
   if (isError) measures.errors = calls;
   for (let bucket = 0; !reader.isAtEnd;) {
@@ -79,18 +86,42 @@ export function decodeMeasures(bytes: Uint8Array, calls: number, isError: boolea
   return measures;
 }
 
+const readSums = compile<(reader: VarintReader, measures: Measures) => void>(
+  `(reader, measures) => {
+    ${countNames.map((name) => `measures.${name} = reader.readNumber();`).join(' ')}
+    ${sumNames.map((name) => `measures.${name} = reader.readBigInt();`).join(' ')}
+  }`,
+);
+
 /** The cost of a trace in the form in which it is added; null if it has none. */
 export function costOf({ cost_usd }: NarrowTrace): CostParts | null {
   return cost_usd === null ? null : splitCost(cost_usd);
 }
 
+type PlainSums = Record<SummedName, number>;
+
+const noSums = compile<() => PlainSums>(
+  `() => ({ ${summedNames.map((name) => `${name}: 0`).join(', ')} })`,
+);
+
+const addSums = compile<(sums: PlainSums, trace: NarrowTrace) => void>(
+  `(sums, trace) => { ${summedNames
+    .map((name) => `if (trace.${name} !== null) sums.${name} += trace.${name};`)
+    .join(' ')} }`,
+);
+
+const carrySums = compile<(sums: PlainSums, measures: Measures) => void>(
+  `(sums, measures) => { ${summedNames
+    .map(
+      (name) => `if (sums.${name}) { measures.${name} += BigInt(sums.${name}); sums.${name} = 0; }`,
+    )
+    .join(' ')} }`,
+);
+
 /** Adds up traces. Plain numbers are several times as fast as BigInt; they are carried over before they can exceed 2^53. */
 export class MeasuresBatch {
   readonly #measures = noMeasures();
-  readonly #sums = Object.fromEntries(summedNames.map((name) => [name, 0])) as Record<
-    SummedName,
-    number
-  >;
+  readonly #sums = noSums();
   #latencySum = 0;
   #costMicros = 0;
   #costPicos = 0;
@@ -109,7 +140,7 @@ export class MeasuresBatch {
       const bucket = bucketOf(latency);
       measures.latencies.set(bucket, (measures.latencies.get(bucket) ?? 0) + 1);
     }
-    for (const name of summedNames) this.#sums[name] += trace[name] ?? 0;
+    addSums(this.#sums, trace);
     if (cost === null) {
       measures.uncosted_calls += 1;
     } else {
@@ -128,10 +159,7 @@ export class MeasuresBatch {
     const measures = this.#measures;
     measures.latency_sum += BigInt(this.#latencySum);
     measures.cost_picos += BigInt(this.#costMicros) * 1_000_000n + BigInt(this.#costPicos);
-    for (const name of summedNames) {
-      measures[name] += BigInt(this.#sums[name]);
-      this.#sums[name] = 0;
-    }
+    carrySums(this.#sums, measures);
     this.#latencySum = 0;
     this.#costMicros = 0;
     this.#costPicos = 0;

@@ -84,9 +84,11 @@ export class RollupFold {
   readonly #calendar: Calendar;
   readonly #sets: readonly SetFold[];
 
-  constructor(speed: RollSpeed, calendar: Calendar) {
+  /** For all sets of a speed, or for some sets. */
+  constructor(sets: RollSpeed | readonly DimensionSet[], calendar: Calendar) {
     this.#calendar = calendar;
-    this.#sets = setsOf(speed).map((set) => new SetFold(set));
+    const own = typeof sets === 'string' ? setsOf(sets) : sets;
+    this.#sets = own.map((set) => new SetFold(set));
   }
 
   add(trace: CountedTrace): void {
@@ -140,42 +142,51 @@ class SetFold {
   }
 
   finest(): Rollup[] {
-    const grain = grainNumbers[this.#finest];
-    return [...this.#buckets].flatMap(([bucket, groups]) =>
-      [...groups.values()].map(({ group, batch }) => ({
-        set: this.number,
-        grain,
-        bucket,
-        group,
-        measures: batch.total(),
-      })),
-    );
+    return this.#finestByName().map(({ rollup }) => rollup);
   }
 
   rollups(calendar: Calendar): Rollup[] {
-    let finer = this.finest();
+    let finer = this.#finestByName();
     const all = [finer];
     for (const grain of this.#grains.slice(0, -1).toReversed()) {
       finer = this.#coarser(finer, grain, calendar);
       all.push(finer);
     }
-    return all.flat();
+    return all.flatMap((named) => named.map(({ rollup }) => rollup));
   }
 
-  #coarser(finer: readonly Rollup[], grain: Grain, calendar: Calendar): Rollup[] {
-    const coarse = new Map<string, Rollup>();
-    for (const { group, bucket, measures } of finer) {
-      // Only hours are finer than a grain that is not all time.
-      const own = grain === 'all' ? allTimeBucket : calendar.dayOf(bucket * 1_000_000);
-      const name = `${own}\u0000${this.#functions.nameOf(group as unknown as NarrowTrace)}`;
-      let sum = coarse.get(name);
-      if (!sum) {
-        const set = this.number;
-        sum = { set, grain: grainNumbers[grain], bucket: own, group, measures: noMeasures() };
-        coarse.set(name, sum);
+  #finestByName(): NamedRollup[] {
+    const [set, grain] = [this.number, grainNumbers[this.#finest]];
+    const named: NamedRollup[] = [];
+    for (const [bucket, groups] of this.#buckets) {
+      for (const [name, { group, batch }] of groups) {
+        named.push({ name, rollup: { set, grain, bucket, group, measures: batch.total() } });
       }
-      addMeasures(sum.measures, measures);
     }
-    return [...coarse.values()];
+    return named;
   }
+
+  #coarser(finer: readonly NamedRollup[], grain: Grain, calendar: Calendar): NamedRollup[] {
+    const buckets = new Map<number, Map<GroupName, NamedRollup>>();
+    for (const { name, rollup } of finer) {
+      const { group, measures } = rollup;
+      // Only hours are finer than a grain that is not all time.
+      const bucket = grain === 'all' ? allTimeBucket : calendar.dayOf(rollup.bucket * 1_000_000);
+      let groups = buckets.get(bucket);
+      if (!groups) buckets.set(bucket, (groups = new Map()));
+      let sum = groups.get(name);
+      if (!sum) {
+        const id = { set: this.number, grain: grainNumbers[grain], bucket, group };
+        sum = { name, rollup: { ...id, measures: noMeasures() } };
+        groups.set(name, sum);
+      }
+      addMeasures(sum.rollup.measures, measures);
+    }
+    return [...buckets.values()].flatMap((groups) => [...groups.values()]);
+  }
+}
+
+interface NamedRollup {
+  name: GroupName;
+  rollup: Rollup;
 }

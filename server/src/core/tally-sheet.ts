@@ -20,6 +20,11 @@ export class TallySheet {
     this.#calendar = calendar;
   }
 
+  /** The number of tallies so far. */
+  get size(): number {
+    return this.#tallies.size;
+  }
+
   /** A rollup of the planned set. The caller has checked that its bucket is in a tile. */
   addRollup({ grain, bucket, group, measures }: Omit<Rollup, 'set'>): void {
     if (!matches(this.#query.filter, group)) return;

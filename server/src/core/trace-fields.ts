@@ -12,6 +12,8 @@ interface FieldDeclaration {
   column?: string;
   /** A count that is added up in every rollup. */
   isSummed?: true;
+  /** The count that this one is included in: all parts of a count together are not more than the count. */
+  partOf?: string;
   /** For a payload: the bit of `zstd_mask` that is set if it is compressed. It is stored, so it must never change. */
   zstdBit?: number;
 }
@@ -46,12 +48,13 @@ const declarations = {
   latency_ms: { kind: 'count', description: 'Response time in milliseconds.' },
   cost_usd: {
     kind: 'dollars',
-    description: 'Cost in US dollars. Sums are exact to 12 decimals.',
+    description:
+      'Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits.',
   },
   status: {
     kind: 'status',
     column: 'is_error',
-    description: 'If left out: `error` if `error_message` is not empty, otherwise `success`.',
+    description: 'Default: `error` if `error_message` is not empty, otherwise `success`.',
   },
   error_message: { kind: 'text', zstdBit: 4, description: 'Error details if the call failed.' },
   feature_name: { kind: 'label', description: 'Feature label used for analytics.' },
@@ -85,18 +88,21 @@ const declarations = {
     kind: 'count',
     isExtra: true,
     isSummed: true,
+    partOf: 'prompt_tokens',
     description: 'The part of `prompt_tokens` that was read from a cache.',
   },
   cache_write_tokens: {
     kind: 'count',
     isExtra: true,
     isSummed: true,
+    partOf: 'prompt_tokens',
     description: 'The part of `prompt_tokens` that was written to a cache.',
   },
   reasoning_tokens: {
     kind: 'count',
     isExtra: true,
     isSummed: true,
+    partOf: 'completion_tokens',
     description: 'The part of `completion_tokens` that was spent on reasoning.',
   },
   ttft_ms: { kind: 'count', isExtra: true, description: 'Milliseconds to the first token.' },
@@ -151,6 +157,8 @@ export type NarrowTrace = Pick<TraceDraft, NarrowName>;
 export const traceFields: Readonly<Record<FieldName, FieldDeclaration>> = declarations;
 export const fieldNames = Object.keys(declarations) as readonly FieldName[];
 export const payloadNames = fieldNames.filter(isPayload);
+/** The payloads that a preview shortens. Part of a JSON object would not be JSON, and metadata is short. */
+export const previewedNames = payloadNames.filter((name) => declarations[name].kind === 'text');
 export const narrowNames = fieldNames.filter((name): name is NarrowName => !isPayload(name));
 /** Included in replies only if they were sent. */
 export const extraNames: ReadonlySet<FieldName> = new Set(

@@ -1,25 +1,38 @@
 /** Unsigned integers of any size in as few bytes as needed: seven bits per byte, lowest first, the high bit set if more follow. */
 export class VarintWriter {
-  readonly #bytes: number[] = [];
+  #bytes = new Uint8Array(firstBytes);
+  #length = 0;
 
-  write(value: number | bigint): void {
-    if (typeof value === 'bigint' && value > maxSafe) {
-      this.#bytes.push(Number(value & 0x7fn) | 0x80);
-      this.write(value >> 7n);
-      return;
-    }
-    let rest = Number(value);
-    while (rest >= 0x80) {
-      this.#bytes.push((rest % 0x80) | 0x80);
-      rest = Math.floor(rest / 0x80);
-    }
-    this.#bytes.push(rest);
+  /** A value below 2^53. */
+  writeNumber(value: number): void {
+    let rest = value;
+    for (; rest >= 2 ** 31; rest = Math.floor(rest / 0x80)) this.#push((rest % 0x80) | 0x80);
+    for (; rest >= 0x80; rest >>>= 7) this.#push((rest & 0x7f) | 0x80);
+    this.#push(rest);
+  }
+
+  writeBigInt(value: bigint): void {
+    let rest = value;
+    for (; rest > maxSafe; rest >>= 7n) this.#push(Number(rest & 0x7fn) | 0x80);
+    this.writeNumber(Number(rest));
   }
 
   bytes(): Uint8Array {
-    return Uint8Array.from(this.#bytes);
+    return this.#bytes.slice(0, this.#length);
+  }
+
+  #push(byte: number): void {
+    if (this.#length === this.#bytes.length) {
+      const larger = new Uint8Array(2 * this.#length);
+      larger.set(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes[this.#length++] = byte;
   }
 }
+
+/** Enough for most sums. */
+const firstBytes = 64;
 
 export class VarintReader {
   readonly #bytes: Uint8Array;

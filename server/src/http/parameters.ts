@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { payloadNames } from '../core/trace-fields.ts';
+import { payloadNames, previewedNames } from '../core/trace-fields.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
@@ -28,14 +28,15 @@ function upTo(max: number, description: string) {
   });
 }
 
-const payloadList = payloadNames.map((name) => `\`${name}\``).join(', ');
+const listed = (names: readonly PayloadName[]): string =>
+  names.map((name) => `\`${name}\``).join(', ');
 const quotedPayloads = payloadNames.map((name) => `"${name}"`).join(', ');
 const payload = `(${payloadNames.join('|')})`;
 const omit = Type.Optional(
   Type.String({
     pattern: `^(?!.*${payload}.*\\1)${payload}(,${payload})*$`,
     rule: `must be one or more of ${quotedPayloads}, each at most once, separated by commas`,
-    description: `Payloads to leave out of the reply: one or more of ${payloadList}, each at most once, separated by commas.`,
+    description: `Payloads to leave out of the reply: one or more of ${listed(payloadNames)}, each at most once, separated by commas.`,
     examples: [payloadNames.join(',')],
   }),
 );
@@ -59,18 +60,14 @@ export const PageQuery = Type.Object({
   preview_chars: Type.Optional(
     upTo(
       limits.previewCharsMax,
-      `Shortens ${payloadList} to their first characters, for lists that show a preview.`,
+      `Shortens ${listed(previewedNames)} to this many characters, for lists that show a preview.`,
     ),
   ),
 });
 
-/** Without a limit the whole list is returned. */
 export const GroupQuery = Type.Object({
   limit: Type.Optional(
-    upTo(
-      limits.groupRowsMax,
-      'Return only the first records of the list, such as the 100 most used names.',
-    ),
+    upTo(limits.groupRowsMax, 'Maximum number of records to return. By default, all are returned.'),
   ),
 });
 
@@ -84,7 +81,7 @@ export const IdempotencyHeaders = Type.Object({
       openapi: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyCharsMax },
       description:
         'Makes retries safe: a request with the same key and body within 24 hours stores nothing and gets the first reply again, ' +
-        'with the header `Idempotent-Replayed: true`. The same key with a different body gets a 422.',
+        'with the header `Idempotent-Replayed: true`. The same key with a different body or path gets a 422.',
     }),
   ),
 });

@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
 import { compile } from '../core/compile.ts';
-import { payloadNames, traceFields } from '../core/trace-fields.ts';
+import { payloadNames, previewedNames, traceFields } from '../core/trace-fields.ts';
 import type { PayloadName, TraceDraft } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 import { limits } from '../limits.ts';
@@ -43,7 +43,11 @@ const noPayloads = {
   checksum: null,
   ...(Object.fromEntries(payloadNames.map((name) => [name, null])) as Record<PayloadName, null>),
 } as PackedPayloads;
-const payloads = payloadNames.map((name) => ({ name, bit: traceFields[name].zstdBit ?? 0 }));
+const payloads = payloadNames.map((name) => ({
+  name,
+  bit: traceFields[name].zstdBit ?? 0,
+  isPreviewed: previewedNames.includes(name),
+}));
 
 /** Whether a trace needs a row in `trace_payloads`. */
 export const hasPayloads = compile<(packed: PayloadBytes) => boolean>(
@@ -94,10 +98,11 @@ export function unpackPayloads(
   const isWrong = packed.checksum !== null && packed.checksum !== checksumOf(packed);
   const unpacked: Record<string, string | null> = {};
   const damaged: PayloadName[] = [];
-  for (const { name, bit } of payloads) {
+  for (const { name, bit, isPreviewed } of payloads) {
     const bytes = packed[name];
     const stored = bytes && { bytes, isZstd: (packed.zstdMask & bit) !== 0 };
-    unpacked[name] = stored && !isWrong ? textOfPayload(stored, previewChars) : null;
+    const charsMax = isPreviewed ? previewChars : null;
+    unpacked[name] = stored && !isWrong ? textOfPayload(stored, charsMax) : null;
     if (bytes !== null && unpacked[name] === null) damaged.push(name);
   }
   const texts = unpacked as Pick<Trace, PayloadName>;

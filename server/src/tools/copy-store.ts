@@ -64,7 +64,7 @@ export async function copyStore(
   const users = await to.claim();
   if (users !== null) {
     throw new OperatorError(
-      `The target is in use by ${users}. Stop them and start them again after the copy.`,
+      `The target is in use by ${users}. Stop the servers on it, and start them again after the copy.`,
     );
   }
   let writers = await from.claim();
@@ -179,14 +179,14 @@ export async function refuseLateComers(
 
 function isMissing({ name }: TeamSummary, seq: number): OperatorError {
   return new OperatorError(
-    `Trace ${seq} of the team "${name}" is missing in the source. Run tracetally verify for details.`,
+    `Trace ${seq} of the team "${name}" is missing from the source. Run tracetally verify for details.`,
   );
 }
 
 function isBeingWritten(writers: string): OperatorError {
   return new OperatorError(
-    `The source is being written to by ${writers}. Stop the writers and run the copy again: it continues where it stopped. ` +
-      'Or use --follow, and stop them when the copy has caught up.',
+    `The source is in use by ${writers}. Stop the servers on it and run the copy again, which continues where it stopped. ` +
+      'Or use --follow, and stop the servers when the copy has caught up.',
   );
 }
 

@@ -2,8 +2,10 @@ import pg from 'pg';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { checkServer } from '../store/postgres/check-server.ts';
+import { createByTeam } from '../store/postgres/cluster.ts';
 import { run } from '../store/postgres/connection.ts';
-import { migrate, migrationLock } from '../store/postgres/migrate.ts';
+import { migrationLock } from '../store/postgres/migrate.ts';
+import { openPostgresStore } from '../store/postgres/open-postgres-store.ts';
 import { explainOpening, addressOf } from '../store/postgres/address.ts';
 import type { Address } from '../store/postgres/address.ts';
 import { stateOf } from '../store/postgres/postgres-failures.ts';
@@ -47,7 +49,8 @@ export async function distributePostgres(
     await checkServer(client, address.name);
     await refuseWithoutCitus(client, address.name);
     await refuseUnsafeNodes(client);
-    await migrate(client, address.name, false);
+    // Opening it migrates the tables.
+    await (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' })).close();
     await run(client, 'begin isolation level read committed');
     const tables = await distribute(client, onTable);
     await run(client, 'commit', [], unhurriedMs);
@@ -90,7 +93,6 @@ async function distribute(
   });
 }
 
-const createByTeam = 'select create_distributed_table($1, $2, colocate_with => $3)';
 const dropLeftovers = 'select truncate_local_data_after_distributing_table($1::regclass)';
 
 async function refuseWithoutCitus(client: pg.Client, where: string): Promise<void> {
@@ -170,7 +172,7 @@ function explain(error: unknown, address: Address): unknown {
   if (error instanceof OperatorError) return error;
   if (stateOf(error) === lockNotAvailable) {
     return new OperatorError(
-      `The tables at ${address.name} are in use. Stop the servers, then run the command again. Nothing was moved.`,
+      `The tables in ${address.name} are in use. Stop the servers, then run the command again. Nothing was moved.`,
     );
   }
   return explainOpening(error, address);

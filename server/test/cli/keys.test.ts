@@ -218,7 +218,7 @@ describe('keys and teams while a server runs', { concurrency: 2 }, () => {
       ['sign-in', '--key-id', key],
     ]) {
       const refused = await tool.run(...args);
-      assertRefused(refused, 1, /^Give the id of the key, not the key itself\..*keys list/);
+      assertRefused(refused, 1, /^Specify the id of the key, not the key itself\..*keys list/);
       assert.ok(!refused.stderr.includes(key));
     }
   });

@@ -12,7 +12,7 @@ describeStoreContract('PostgreSQL', async () => {
     overwriteInput: async (teamId, seq, bytes) => {
       await runSql(
         { kind: 'postgres', url },
-        `update traces set input = '\\x${hexOf(bytes)}' where team_id = '${teamId}' and seq = ${seq}`,
+        `update trace_payloads set input = '\\x${hexOf(bytes)}' where team_id = '${teamId}' and seq = ${seq}`,
       );
     },
     dispose: async () => {},

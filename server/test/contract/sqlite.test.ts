@@ -12,7 +12,7 @@ describeStoreContract('SQLite', async () => {
     overwriteInput: async (teamId, seq, bytes) => {
       await runSql(
         { kind: 'sqlite', path },
-        `update traces set input = x'${hexOf(bytes)}'
+        `update trace_payloads set input = x'${hexOf(bytes)}'
          where key = (select no from teams where id = '${teamId}') << 40 | ${seq}`,
       );
     },

@@ -29,9 +29,11 @@ async function post(fields: object, headers: Record<string, string> = {}) {
 /** Bytes that are not text, instead of the stored ones. */
 async function damage(id: string, column: 'input' | 'output' | 'error_message'): Promise<void> {
   const where =
-    service.store === 'sqlite' ? `hex(id) = upper('${id.replaceAll('-', '')}')` : `id = '${id}'`;
+    service.store === 'sqlite'
+      ? `key = (select key from traces where hex(id) = upper('${id.replaceAll('-', '')}'))`
+      : `(team_id, seq) = (select team_id, seq from traces where id = '${id}')`;
   const bytes = service.store === 'sqlite' ? "x'61ff62'" : "'\\x61ff62'";
-  await service.sql(`update traces set ${column} = ${bytes} where ${where}`);
+  await service.sql(`update trace_payloads set ${column} = ${bytes} where ${where}`);
 }
 
 test('a damaged trace is a marked entry of its page, and its neighbours are whole', async () => {
@@ -41,7 +43,7 @@ test('a damaged trace is a marked entry of its page, and its neighbours are whol
   await damage(posted[1].id, 'input');
   const page = await service.call(holder.key, 'GET', '/traces');
   assert.equal(page.status, 200);
-  const marked = { ...posted[1], input: null, damaged: ['input'] };
+  const marked = { ...posted[1], input: null, output: null, damaged: ['input', 'output'] };
   assert.deepEqual(page.json.traces, [posted[2], marked, posted[0]]);
   assert.equal(page.json.total, 3);
   const bare = await service.call(holder.key, 'GET', '/traces?omit=input,output');
@@ -63,7 +65,7 @@ test('a page that is streamed has its damaged entries too', async () => {
   const page = await service.call(key, 'GET', '/traces?limit=100');
   assert.deepEqual(
     page.json.traces.map((trace: { damaged?: string[] }) => trace.damaged),
-    [undefined, undefined, ['output'], undefined],
+    [undefined, undefined, ['input', 'output'], undefined],
   );
 });
 

@@ -3,6 +3,7 @@ import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.
 import { usePostgres } from '../support/postgres.ts';
 import { manualClock } from '../support/service.ts';
 import { compareHistories } from './store-histories.ts';
+import { compareTallies } from './tally-histories.ts';
 
 const postgres = usePostgres();
 
@@ -12,6 +13,17 @@ test('the PostgreSQL store answers as the plain model does, and verify is clean,
   const store = await openPostgresStore({ url, clock: clock.source, role: 'server' });
   try {
     t.diagnostic(JSON.stringify(await compareHistories(store, clock, 100)));
+  } finally {
+    await store.close();
+  }
+});
+
+test('the PostgreSQL store answers random questions as a plain array does, whatever is rolled up, for 1,000 random histories', async (t) => {
+  const url = await postgres.createDatabase();
+  const clock = { kind: 'system' } as const;
+  const store = await openPostgresStore({ url, clock, role: 'server', rolling: 'manual' });
+  try {
+    t.diagnostic(JSON.stringify(await compareTallies(store, 1000)));
   } finally {
     await store.close();
   }

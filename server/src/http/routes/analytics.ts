@@ -42,7 +42,7 @@ export const getOverview: Route = (app, { reader, gate }) => {
 
 /** `GET /analytics/daily`: one record per day. */
 export const getDaily: Route = (app, { reader, gate, clock }) => {
-  const schema = schemaOf('getDaily', 'Daily usage over the last 7 days', replies.daily);
+  const schema = schemaOf('getDaily', 'Totals per day over the last 7 days', replies.daily);
   const options = { onRequest: requireKey(gate, 'read'), schema };
   app.get('/analytics/daily', options, async (request, reply) => {
     const { teamId } = callerOf(request);
@@ -71,14 +71,14 @@ const daysAttemptsMax = 3;
 export const getByModel = groupRoute(
   'by-model',
   breakdownFields.model,
-  schemaOf('getByModel', 'Cost and performance per model', replies.byModel),
+  schemaOf('getByModel', 'Calls, latency, cost and success rate per model', replies.byModel),
 );
 
 /** `GET /analytics/by-feature`: one record per feature. */
 export const getByFeature = groupRoute(
   'by-feature',
   breakdownFields.feature,
-  schemaOf('getByFeature', 'Cost and usage per feature', replies.byFeature),
+  schemaOf('getByFeature', 'Calls, latency, cost and success rate per feature', replies.byFeature),
 );
 
 function groupRoute(path: string, label: LabelName, schema: ReturnType<typeof schemaOf>): Route {

@@ -3,7 +3,9 @@ import type { DatabaseSync } from 'node:sqlite';
 import { OperatorError } from '../../errors.ts';
 import { readMigrations as readFolder } from '../migrations.ts';
 import type { Migration } from '../migrations.ts';
+import type { UpgradeProgress } from '../store.ts';
 import { applicationId, inTransaction, openReading } from './connection.ts';
+import { isMovePending, moveOldTraces } from './move-old-traces.ts';
 import { holdServerLock } from './server-lock.ts';
 
 const folder = new URL('../../../migrations/sqlite/', import.meta.url);
@@ -21,7 +23,7 @@ export function refuseForeignFile(path: string): void {
   const isEmpty = db.prepare('select count(*) as n from sqlite_schema').get()?.['n'] === 0;
   if (!isEmpty && pragmaNumber(db, 'application_id') !== applicationId) {
     throw new OperatorError(
-      `${path} is a SQLite database, but not a TraceTally database. It was not changed.`,
+      `${path} is an SQLite database, but not a TraceTally database. It was not changed.`,
     );
   }
   if (version > newest) {
@@ -33,12 +35,18 @@ export function refuseForeignFile(path: string): void {
 }
 
 /**
- * Migrates the file to the newest schema in one transaction. No server may use it at the same time, so the server lock
- * is taken here unless the caller holds it.
+ * Migrates the file to the newest schema: the tables in one transaction, then what they contain in short ones, so that an interrupted
+ * upgrade continues. No server may use the file at the same time, so the server lock is taken here unless the caller holds it. An older
+ * version refuses the file from the first transaction on.
  */
-export function migrate(db: DatabaseSync, path: string, holdsLock: boolean): void {
+export function migrate(
+  db: DatabaseSync,
+  path: string,
+  holdsLock: boolean,
+  onProgress?: (progress: UpgradeProgress) => void,
+): void {
   const migrations = readMigrations();
-  if (readVersion(db) === migrations.length) return;
+  if (readVersion(db) === migrations.length && !isMovePending(db)) return;
   const release = holdsLock ? null : holdServerLock(path);
   try {
     inTransaction(db, () => {
@@ -47,6 +55,7 @@ export function migrate(db: DatabaseSync, path: string, holdsLock: boolean): voi
       db.exec(`pragma application_id = ${applicationId}`);
       db.exec(`pragma user_version = ${migrations.length}`);
     });
+    moveOldTraces(db, onProgress);
   } finally {
     release?.();
   }

@@ -14,7 +14,6 @@ const kinds = {
 };
 /** Extended codes. */
 const writeError = 778;
-const constraintDatatype = 3091;
 const sharedMemorySize = 4874;
 
 export interface StoreFailure {
@@ -66,11 +65,6 @@ export function translateFailures<T extends object>(methods: T): T {
 /** Whether a write failed. After a failed sync, in contrast, it is not known what is on the disk. */
 export function isWriteError(error: unknown): boolean {
   return errcodeOf(error) === writeError;
-}
-
-/** A sum over 2^63 becomes a floating-point number, which a strict table rejects. */
-export function isOverflow(error: unknown): boolean {
-  return errcodeOf(error) === constraintDatatype;
 }
 
 export function isBusy(error: unknown): boolean {

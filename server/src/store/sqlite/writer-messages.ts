@@ -4,6 +4,8 @@ import { fieldNames } from '../../core/trace-fields.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
+import type { RollFailure } from '../store.ts';
+import type { RollingOptions } from './rolling.ts';
 import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import type { KeyUse } from './writer.ts';
 
@@ -11,6 +13,8 @@ import type { KeyUse } from './writer.ts';
 export interface WriterData {
   path: string;
   clock: ClockSource;
+  /** Null if traces are rolled up only on request. */
+  rolling: RollingOptions | null;
 }
 
 export type ToWriter =
@@ -20,6 +24,7 @@ export type ToWriter =
 
 export type FromWriter =
   | { kind: 'ready' }
+  | { kind: 'rollFailed'; failure: RollFailure; brokenBy: string | null }
   | {
       kind: 'committed';
       /** The ticket of each append, in the order of the outcomes. */

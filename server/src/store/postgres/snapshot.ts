@@ -1,0 +1,114 @@
+import type pg from 'pg';
+import { Failure } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { abandon, connect, run } from './connection.ts';
+import type { Row } from './connection.ts';
+import { ConnectionLost, asFailure, isCancelled, isNameUnknown } from './postgres-failures.ts';
+import type { QueryStatement } from './tally-statements.ts';
+
+/** Every statement of such a transaction sees the same snapshot. */
+export const beginSnapshot = 'begin isolation level repeatable read read only';
+
+/** A read that may take long ends by itself if the server that asked has gone. */
+const beginLongSnapshot =
+  `${beginSnapshot}; set local statement_timeout = ${limits.evaluationMsMax}; ` +
+  'set local cursor_tuple_fraction = 1';
+
+/** The rows of several statements from one snapshot, in one round trip. If the connection is lost, it is retried once on another. */
+export async function askAtOnce(
+  pool: pg.Pool,
+  statements: readonly QueryStatement[],
+): Promise<readonly Row[][]> {
+  const askOnce = () =>
+    inSnapshot(pool, async (client, begun) => {
+      const answers = statements.map(({ text, values, isPrepared }) =>
+        run(client, text, values, limits.postgresAnswerMsMax, isPrepared),
+      );
+      const results = await Promise.all([begun, ...answers]);
+      return results.slice(1).map(({ rows }) => rows);
+    });
+  try {
+    return await askOnce().catch((error: unknown) => {
+      if (error instanceof ConnectionLost || isNameUnknown(error)) return askOnce();
+      throw error;
+    });
+  } catch (error) {
+    throw asFailure(error);
+  }
+}
+
+/** Runs reads in one transaction. `begun` need not be awaited before the first statement is sent. */
+export async function inSnapshot<T>(
+  pool: pg.Pool,
+  work: (client: pg.PoolClient, begun: Promise<pg.QueryResult<Row>>) => Promise<T>,
+): Promise<T> {
+  const client = await connect(pool);
+  try {
+    const begun = run(client, beginSnapshot);
+    // It is awaited by the work; until then a rejection must not count as unhandled.
+    begun.catch(() => {});
+    const result = await work(client, begun);
+    await run(client, 'commit');
+    client.release();
+    return result;
+  } catch (error) {
+    await abandon(client, error);
+    throw error;
+  }
+}
+
+/** A snapshot that is read in chunks, so that it is never completely in memory. */
+export class LongSnapshot {
+  readonly client: pg.PoolClient;
+  readonly #untilMs: number;
+  /** The transaction ends after the statement that is in progress. */
+  #running: Promise<unknown> = Promise.resolve();
+  #cursors = 0;
+
+  private constructor(client: pg.PoolClient, untilMs: number) {
+    this.client = client;
+    this.#untilMs = untilMs;
+  }
+
+  static async open(pool: pg.Pool, msMax: number): Promise<LongSnapshot> {
+    const client = await connect(pool);
+    try {
+      await run(client, beginLongSnapshot);
+      return new LongSnapshot(client, performance.now() + msMax);
+    } catch (error) {
+      await abandon(client, error);
+      throw error;
+    }
+  }
+
+  async ask(text: string, values: readonly unknown[], isPrepared = true): Promise<Row[]> {
+    if (performance.now() > this.#untilMs) throw new Failure('question_too_wide');
+    const asked = run(this.client, text, values, 2 * limits.evaluationMsMax, isPrepared);
+    this.#running = asked.catch(() => {});
+    try {
+      return (await asked).rows;
+    } catch (error) {
+      throw isCancelled(error) ? new Failure('question_too_wide', { cause: error }) : error;
+    }
+  }
+
+  /** Reads the rows of a statement through a cursor. Returns a function that gives the next ones; empty at the end. */
+  async cursor({ text, values }: QueryStatement, chunkRows: number): Promise<() => Promise<Row[]>> {
+    const name = `rows_${++this.#cursors}`;
+    await this.ask(`declare ${name} no scroll cursor for ${text}`, values, false);
+    return () => this.ask(`fetch forward ${chunkRows} from ${name}`, []);
+  }
+
+  async each(statement: QueryStatement, look: (row: Row) => void): Promise<void> {
+    const next = await this.cursor(statement, limits.evaluationChunkRows);
+    for (;;) {
+      const rows = await next();
+      if (rows.length === 0) return;
+      for (const row of rows) look(row);
+    }
+  }
+
+  close(): void {
+    void this.#running.then(() => abandon(this.client, null));
+  }
+}

@@ -1,0 +1,299 @@
+import { calendarOf } from '../../core/calendar.ts';
+import type { Calendar } from '../../core/calendar.ts';
+import { FairQueue } from '../../core/fair-queue.ts';
+import { encodeMeasures } from '../../core/measures.ts';
+import type { Tally, TallyQuery } from '../../core/query.ts';
+import { planQuery } from '../../core/query-plan.ts';
+import { TallySheet } from '../../core/tally-sheet.ts';
+import { Failure } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import { rollupFromRow } from '../rollup-rows.ts';
+import type { TallyList, TraceReader } from '../trace-reader.ts';
+import { countedFromRow } from '../trace-rows.ts';
+import { WideReads } from '../wide-reads.ts';
+import { ask, run } from './connection.ts';
+import type { Pools, Row } from './connection.ts';
+import { tallyFromGroupRow } from './group-rows.ts';
+import { marksFromRow } from './marks-rows.ts';
+import { asFailure } from './postgres-failures.ts';
+import { ofMarks, tailOf } from './rollup-statements.ts';
+import { LongSnapshot, askAtOnce, inSnapshot } from './snapshot.ts';
+import { groupFromRow, groupsOf, labelsOf, rollupsOf, tracesOf } from './tally-statements.ts';
+import type { GroupParts, QueryStatement, RollupPlan } from './tally-statements.ts';
+
+/** An answer, or null if it is too large for a short read. It is right only if the team's time zone is still the same. */
+interface Answer<T> {
+  timeZone: string;
+  value: T | null;
+}
+
+interface Question {
+  teamId: string;
+  query: TallyQuery;
+  calendar: Calendar;
+  rowsMax: number | null;
+}
+
+/** Answers questions about sums. Short ones take one or two round trips; the others read through cursors, few of them at once. */
+export function openTallyReader(
+  { reading, wideReading }: Pools,
+  turns: FairQueue,
+): Pick<TraceReader, 'timeZone' | 'tallies'> {
+  const wideReads = new WideReads(limits.postgresWideReadersMax);
+  const evaluations = new FairQueue(
+    {
+      runningMax: limits.postgresEvaluationsMax,
+      teamRunningMax: limits.postgresOneTeamEvaluationsMax,
+      teamWaitingMax: limits.postgresEvaluationsWaitingMax,
+    },
+    () => new Failure('reads_busy', { say: 'Too many questions of this team are waiting.' }),
+  );
+  /** The time zone that each team had last. Every answer is checked against the snapshot that it comes from. */
+  const timeZones = new Map<string, string>();
+
+  function remember(teamId: string, timeZone: string): void {
+    if (timeZones.size >= limits.keyCacheEntriesMax) timeZones.clear();
+    timeZones.set(teamId, timeZone);
+  }
+
+  async function timeZone(teamId: string): Promise<string> {
+    const [row] = await turns.run(teamId, () => ask(reading, ofMarks.readMarks, [teamId]));
+    const { timeZone: found } = marksFromRow(row);
+    remember(teamId, found);
+    return found;
+  }
+
+  /** In one round trip. */
+  async function askBriefly(question: Question, plan: RollupPlan): Promise<Answer<Tally[]>> {
+    const { teamId, query, calendar } = question;
+    const rollups = rollupsOf(teamId, query, plan);
+    const [marks = [], stored = [], tail = []] = await turns.run(teamId, () =>
+      askAtOnce(reading, [
+        marksOf(teamId),
+        { ...rollups, text: `${rollups.text} limit ${limits.tallyRowsMax + 1}` },
+        shortTail(question, plan),
+      ]),
+    );
+    const { timeZone: found } = marksFromRow(marks[0]);
+    const isShort = stored.length <= limits.tallyRowsMax && tail.length <= limits.tailRowsMax;
+    if (!isShort) return { timeZone: found, value: null };
+    const sheet = new TallySheet(query, calendar);
+    for (const row of stored) addRollup(sheet, plan, row);
+    for (const row of tail) sheet.addTrace(countedFromRow(row));
+    return { timeZone: found, value: sheet.tallies() };
+  }
+
+  /** Groups by one field, ordered by the database: in two round trips, since the tail is added up before. */
+  async function listBriefly(question: Question, plan: RollupPlan): Promise<Answer<Tally[]>> {
+    const { teamId, rowsMax } = question;
+    const read = () =>
+      inSnapshot(reading, async (client, begun) => {
+        const { text, values, isPrepared } = shortTail(question, plan);
+        const [, marks, tail] = await Promise.all([
+          begun,
+          run(client, ofMarks.readMarks, [teamId]),
+          run(client, text, values, limits.postgresAnswerMsMax, isPrepared),
+        ]);
+        const { timeZone: found } = marksFromRow(marks.rows[0]);
+        if (tail.rows.length > limits.tailRowsMax) return { timeZone: found, value: null };
+        const sheet = tailSheet(question);
+        for (const row of tail.rows) sheet.addTrace(countedFromRow(row));
+        const max = rowsMax ?? limits.groupChunkRows + 1;
+        const groups = groupsOf(teamId, question.query, plan, partsOf(sheet), max);
+        const { rows } = await run(
+          client,
+          groups.text,
+          groups.values,
+          limits.postgresAnswerMsMax,
+          groups.isPrepared,
+        );
+        const isShort = rowsMax !== null || rows.length <= limits.groupChunkRows;
+        return { timeZone: found, value: isShort ? rows.map(tallyFromGroupRow) : null };
+      });
+    return turns.run(teamId, async () => {
+      try {
+        return await read();
+      } catch (error) {
+        throw asFailure(error);
+      }
+    });
+  }
+
+  /** The same from the beginning, with cursors. */
+  async function askAtLength(
+    question: Question,
+    plan: RollupPlan | null,
+  ): Promise<Answer<Tally[]>> {
+    const { teamId, query, calendar } = question;
+    return inLongSnapshot(teamId, async (snapshot) => {
+      const { timeZone: found } = marksFromRow(
+        (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
+      );
+      const sheet = new TallySheet(query, calendar);
+      const check = (): void => {
+        if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
+      };
+      if (plan) {
+        await snapshot.each(rollupsOf(teamId, query, plan), (row) => {
+          addRollup(sheet, plan, row);
+          check();
+        });
+      }
+      await snapshot.each(plan ? tail(question, plan) : tracesOf(teamId, query), (row) => {
+        sheet.addTrace(countedFromRow(row));
+        check();
+      });
+      return { timeZone: found, value: sheet.tallies() };
+    });
+  }
+
+  async function inLongSnapshot<T>(
+    teamId: string,
+    look: (snapshot: LongSnapshot) => Promise<T>,
+  ): Promise<T> {
+    return evaluations.run(teamId, async () => {
+      let snapshot: LongSnapshot | null = null;
+      try {
+        snapshot = await LongSnapshot.open(wideReading, limits.evaluationMsMax);
+        return await look(snapshot);
+      } catch (error) {
+        throw asFailure(error);
+      } finally {
+        snapshot?.close();
+      }
+    });
+  }
+
+  /** The first groups, or all of them in chunks. */
+  async function listAtLength(question: Question, plan: RollupPlan): Promise<Answer<TallyList>> {
+    const { teamId, query, rowsMax } = question;
+    const start = async (snapshot: LongSnapshot) => {
+      const { timeZone: found } = marksFromRow(
+        (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
+      );
+      const sheet = tailSheet(question);
+      await snapshot.each(tail(question, plan), (row) => sheet.addTrace(countedFromRow(row)));
+      const groups = groupsOf(teamId, query, plan, partsOf(sheet), rowsMax);
+      return { timeZone: found, next: await snapshot.cursor(groups, limits.groupChunkRows) };
+    };
+    if (rowsMax !== null) {
+      return inLongSnapshot(teamId, async (snapshot) => {
+        const { timeZone: found, next } = await start(snapshot);
+        const first: Tally[] = [];
+        for (let rows = await next(); rows.length > 0; rows = await next()) {
+          first.push(...rows.map(tallyFromGroupRow));
+        }
+        return { timeZone: found, value: { first, rest: null } };
+      });
+    }
+    let found = question.calendar.timeZone;
+    const value = await wideReads.open(teamId, async () => {
+      const snapshot = await LongSnapshot.open(wideReading, limits.wideReadMsMax).catch(rethrow);
+      try {
+        const started = await start(snapshot);
+        found = started.timeZone;
+        return {
+          next: async () => (await started.next().catch(rethrow)).map(tallyFromGroupRow),
+          close: () => snapshot.close(),
+        };
+      } catch (error) {
+        snapshot.close();
+        throw asFailure(error);
+      }
+    });
+    return { timeZone: found, value };
+  }
+
+  async function answer(question: Question): Promise<Answer<TallyList>> {
+    const plan = planQuery(question.query, question.calendar);
+    if (plan.kind === 'rollups' && isList(question.query)) {
+      const brief = await listBriefly(question, plan);
+      return brief.value ? asList(question, brief) : listAtLength(question, plan);
+    }
+    const brief = plan.kind === 'rollups' ? await askBriefly(question, plan) : null;
+    if (brief?.value) return asList(question, brief);
+    return asList(question, await askAtLength(question, plan.kind === 'rollups' ? plan : null));
+  }
+
+  return {
+    timeZone,
+    async tallies(teamId, query, rowsMax = null) {
+      for (let attempts = 1; ; attempts++) {
+        const zone = timeZones.get(teamId) ?? (await timeZone(teamId));
+        const { timeZone: found, value } = await answer({
+          teamId,
+          query,
+          calendar: calendarOf(zone),
+          rowsMax,
+        });
+        if (found === zone && value) return value;
+        // The team's time zone has changed, so the question was planned for other days.
+        value?.rest?.close();
+        remember(teamId, found);
+        if (attempts === attemptsMax)
+          throw new Failure('store_unavailable', { cause: 'the time zone keeps changing' });
+      }
+    },
+  };
+}
+
+const attemptsMax = 3;
+
+/** A list by one field may have very many groups, so the database groups and orders it. */
+function isList({ groupBy, interval }: TallyQuery): boolean {
+  return groupBy.length === 1 && groupBy[0] !== 'status' && interval === null;
+}
+
+function asList({ rowsMax }: Question, { timeZone, value }: Answer<Tally[]>): Answer<TallyList> {
+  if (!value) return { timeZone, value };
+  const first = rowsMax === null ? value : value.slice(0, rowsMax);
+  return { timeZone, value: { first, rest: null } };
+}
+
+function marksOf(teamId: string): QueryStatement {
+  return { text: ofMarks.readMarks, values: [teamId], isPrepared: true };
+}
+
+function tail({ teamId, query }: Question, { set }: RollupPlan): QueryStatement {
+  const text = tailOf(set.speed, labelsOf(query));
+  return { text, values: [teamId], isPrepared: true };
+}
+
+function shortTail(question: Question, plan: RollupPlan): QueryStatement {
+  const statement = tail(question, plan);
+  return { ...statement, text: `${statement.text} limit ${limits.tailRowsMax + 1}` };
+}
+
+/** Adds up the tail of a list: errors apart, as in the rollups. */
+function tailSheet({ query, calendar }: Question): TallySheet {
+  return new TallySheet({ ...query, groupBy: [...query.groupBy, 'status'] }, calendar);
+}
+
+function partsOf(sheet: TallySheet): GroupParts {
+  const tallies = sheet.tallies();
+  return {
+    keys: tallies.map(({ group }) => group[0] ?? null),
+    areErrors: tallies.map(({ group }) => group[1] === 'error'),
+    calls: tallies.map(({ measures }) => measures.calls),
+    sums: tallies.map(({ measures }) => encodeMeasures(measures)),
+  };
+}
+
+function addRollup(sheet: TallySheet, { set }: RollupPlan, row: Row): void {
+  const stored = {
+    set: set.number,
+    grain: row['grain'] as number,
+    bucket: Number(row['bucket']),
+    hash: noHash,
+    calls: Number(row['calls']),
+    sums: row['sums'] as Uint8Array,
+  };
+  sheet.addRollup(rollupFromRow(stored, groupFromRow(row)));
+}
+
+/** The group itself is in the row. */
+const noHash = new Uint8Array();
+
+function rethrow(error: unknown): never {
+  throw asFailure(error);
+}
