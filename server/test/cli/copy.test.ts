@@ -165,6 +165,18 @@ for (const [from, to] of ways) {
   });
 }
 
+test('a time zone that has changed since an earlier copy is copied too', async (t) => {
+  const [source, target] = [await demoPlace(t, 'sqlite', 20), await newPlace(t, 'sqlite')];
+  await copyAll(source, target);
+  const zone = ['--time-zone', 'Asia/Tokyo', '--database', source];
+  assert.equal((await runCli(['teams', 'set', 'team', ...zone])).code, 0);
+  assert.equal((await copyAll(source, target)).copied, 0);
+  await withStoreAt(target, async (store) => {
+    const team = await store.findTeam('team');
+    assert.equal(await store.timeZone(team?.id ?? ''), 'Asia/Tokyo');
+  });
+});
+
 test('the same copy again copies nothing, and its report is readable text', async (t) => {
   const [source, target] = [await demoPlace(t, 'sqlite', 1500), await newPlace(t, 'sqlite')];
   const first = await runCli(copyArgs(source, target));
