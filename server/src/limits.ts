@@ -29,6 +29,8 @@ export const limits = Object.freeze({
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   auditChunkBytes: 8 * 1024 * 1024,
+  // Traces that verify adds up in memory before it saves their sums to a temporary file.
+  recountRowsMax: 4_096,
   // Findings of one kind per team that verify and backup list; the others are counted.
   findingsListMax: 100,
   streamSliceChars: 64 * 1024,
@@ -94,6 +96,8 @@ export const limits = Object.freeze({
   rollFirstSweepMs: 5_000,
   rollSweepMs: 60_000,
   rollSweepTeamsMax: 1_000,
+  // How long a transaction that updates rollups on PostgreSQL should take. No write waits for it, only other rollers.
+  postgresRollMsTarget: 200,
   // Traces in one transaction of a rebuild on PostgreSQL.
   rebuildRowsMax: 4_096,
   // Traces after the marks that a read on the main thread may add up, and those whose sums are kept for the next read.

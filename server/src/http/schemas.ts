@@ -86,7 +86,7 @@ const FeatureRecord = component('FeatureRecord', 'Totals of one feature.', {
   ...groupFields,
 });
 
-const DailyRecord = component('DailyRecord', 'Totals of one UTC day.', {
+const DailyRecord = component('DailyRecord', "Totals of one day in the team's time zone.", {
   date: Type.String({ format: 'date' }),
   label: Type.String({ examples: ['Nov 4'] }),
   call_count: Type.Integer(),

@@ -12,7 +12,7 @@ type Copyable = Transfer &
   Pick<TeamDirectory, 'teams'> &
   Pick<KeyDirectory, 'keys'> &
   Pick<TraceReader, 'range' | 'timeZone'> &
-  Pick<Roller, 'roll'>;
+  Pick<Roller, 'roll' | 'rebuild'>;
 
 export interface CopyOptions {
   clock: () => number;
@@ -78,6 +78,7 @@ export async function copyStore(
   // No server has written since the claim, so this pass copies everything that is left.
   const teams = await catchUp();
   for (const { id } of teams) {
+    await copyTimeZone(from, to, id);
     await rollUp(to, id);
     await copyRequests(from, to, id, clock());
   }
@@ -111,6 +112,12 @@ async function copyTeam(
     onProgress(seq - firstSeq);
   }
   return seq - start;
+}
+
+/** It may have changed since the team was added. */
+async function copyTimeZone(from: Copyable, to: Copyable, teamId: string): Promise<void> {
+  const timeZone = await from.timeZone(teamId);
+  if ((await to.timeZone(teamId)) !== timeZone) await to.rebuild(teamId, timeZone);
 }
 
 /** Otherwise the first reads of the target would have to add up every trace. */

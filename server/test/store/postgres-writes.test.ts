@@ -40,7 +40,7 @@ async function statementsOf(url: string, work: () => Promise<void>): Promise<str
     .join(' ')
     .split(/LOG: {2}/);
   return lines.filter(
-    (line) => /^(statement|execute)/.test(line) && !/^statement: select '/.test(line),
+    (line) => /^(statement|execute)/.test(line) && !line.startsWith("statement: select '"),
   );
 }
 

@@ -57,7 +57,8 @@ export async function rollOnce(
     const fold = new RollupFold(speed, calendarOf(marks.timeZone));
     const { rows } = await run(client, ofRollups.readNextTraces, [teamId, fromSeq, toSeq]);
     for (const trace of rows) fold.add(countedFromRow(trace));
-    await writeRollups(client, teamId, marks.generation, deltasOf(fold.rollups()));
+    const addGroups = typeof target === 'object' ? ofRollups.replaceGroups : ofRollups.addGroups;
+    await writeRollups(client, teamId, marks.generation, deltasOf(fold.rollups()), addGroups);
     const setSeq = speed === 'hot' ? ofMarks.setHotSeq : ofMarks.setWideSeq;
     await Promise.all([
       run(client, setSeq, [teamId, marks.generation, toSeq]),
@@ -88,6 +89,7 @@ async function writeRollups(
   teamId: string,
   generation: number,
   deltas: readonly RollupDelta[],
+  addGroups: string,
 ): Promise<void> {
   if (deltas.length === 0) return;
   const stored = await run(client, ofRollups.readRows, [teamId, generation, ...keysOf(deltas)]);
@@ -101,9 +103,7 @@ async function writeRollups(
   const added = deltas.filter((_, i) => !found.has(i + 1));
   await Promise.all([
     run(client, ofRollups.writeRows, [teamId, generation, ...rowValues(rows)]),
-    ...(added.length > 0
-      ? [run(client, ofRollups.addGroups, [teamId, ...groupValues(added)])]
-      : []),
+    ...(added.length > 0 ? [run(client, addGroups, [teamId, ...groupValues(added)])] : []),
   ]);
 }
 

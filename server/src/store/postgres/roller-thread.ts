@@ -19,6 +19,8 @@ const { url, role, begin, naming, bounds } = workerData as RollerData;
 const pool = openRollingPool(url, role, naming);
 const via = { pool, begin };
 const schedule = new RollSchedule(bounds);
+/** Traces in one transaction. */
+let rowsMax: number = limits.hotTailRows;
 let isClosing = false;
 /** Ends the pause of the loop. */
 let wake = new AbortController();
@@ -43,7 +45,9 @@ while (!isClosing) {
     continue;
   }
   try {
-    const { marks, counter } = await rollOnce(via, job, limits.rollRowsMax, 'active if free');
+    const startMs = performance.now();
+    const { rows, marks, counter } = await rollOnce(via, job, rowsMax, 'active if free');
+    adjust(rows, performance.now() - startMs);
     schedule.rolled(job, marks, counter.lastSeq, performance.now());
   } catch (error) {
     schedule.failed(job, performance.now());
@@ -52,6 +56,14 @@ while (!isClosing) {
 }
 await pool.end();
 port.close();
+
+/** Other rollers of the team, such as a rebuild or a copy, wait for the transaction, so it must not take long. */
+function adjust(rows: number, ms: number): void {
+  if (ms > limits.postgresRollMsTarget) rowsMax = Math.max(limits.rollRowsMin, rowsMax >> 1);
+  else if (rows === rowsMax && ms < limits.postgresRollMsTarget / 3) {
+    rowsMax = Math.min(limits.rollRowsMax, rowsMax * 2);
+  }
+}
 
 async function pause(): Promise<void> {
   wake = new AbortController();

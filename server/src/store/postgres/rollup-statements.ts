@@ -56,17 +56,29 @@ export const ofMarks = {
   removeMarks: `delete from team_marks where team_id = $1 and generation = $2 and not is_active`,
 };
 
+const insertGroups = `
+    insert into rollup_groups (team_id, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
+    select c.team_id, u.group_hash, u.set_no, u.is_error, ${dimensionFields.map((name) => `u.${name}`).join(', ')}
+    from team_counters c,
+      unnest($2::uuid[], $3::smallint[], $4::boolean[], ${dimensionFields.map((_, i) => `$${i + 5}::text[]`).join(', ')})
+      as u(group_hash, set_no, is_error, ${dimensionFields.join(', ')})
+    where c.team_id = $1
+    on conflict (team_id, group_hash)`;
+
 export const ofRollups = {
   readNextTraces: `
     select ${countedColumns(dimensionFields)} from traces
     where team_id = $1 and seq > $2 and seq <= $3 order by seq`,
 
+  // A subquery for each key: as a plain join, PostgreSQL may read all rollups of the team.
   readRows: `
-    select k.at, r.calls, r.sums
+    select k.at, found.calls, found.sums
     from unnest($3::smallint[], $4::smallint[], $5::bigint[], $6::uuid[]) with ordinality
-      as k(${rowKey}, at), rollup_rows r
-    where r.team_id = $1 and r.generation = $2 and r.set_no = k.set_no and r.grain = k.grain
-      and r.bucket = k.bucket and r.group_hash = k.group_hash`,
+      as k(${rowKey}, at), lateral (
+      select r.calls, r.sums from rollup_rows r
+      where r.team_id = $1 and r.generation = $2 and r.set_no = k.set_no and r.grain = k.grain
+        and r.bucket = k.bucket and r.group_hash = k.group_hash
+      limit 1) as found`,
 
   writeRows: `
     insert into rollup_rows (team_id, generation, ${rowKey}, calls, sums)
@@ -77,14 +89,12 @@ export const ofRollups = {
     where c.team_id = $1
     on conflict (team_id, generation, ${rowKey}) do update set calls = excluded.calls, sums = excluded.sums`,
 
-  addGroups: `
-    insert into rollup_groups (team_id, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
-    select c.team_id, u.group_hash, u.set_no, u.is_error, ${dimensionFields.map((name) => `u.${name}`).join(', ')}
-    from team_counters c,
-      unnest($2::uuid[], $3::smallint[], $4::boolean[], ${dimensionFields.map((_, i) => `$${i + 5}::text[]`).join(', ')})
-      as u(group_hash, set_no, is_error, ${dimensionFields.join(', ')})
-    where c.team_id = $1
-    on conflict (team_id, group_hash) do nothing`,
+  addGroups: `${insertGroups} do nothing`,
+
+  /** For a rebuild, which also corrects groups whose values were damaged. */
+  replaceGroups: `${insertGroups} do update set ${['set_no', 'is_error', ...dimensionFields]
+    .map((name) => `${name} = excluded.${name}`)
+    .join(', ')}`,
 
   removeRows: `
     delete from rollup_rows where team_id = $1 and generation = $2 and (${rowKey}) in (

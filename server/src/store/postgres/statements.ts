@@ -3,7 +3,11 @@ import { payloadNames } from '../../core/trace-fields.ts';
 import type { PayloadName } from '../../core/trace-fields.ts';
 import type { LookupField } from '../trace-lookups.ts';
 import { lookupBlockBits, lookupFields } from '../trace-lookups.ts';
-import { shortColumns as narrowAndId, traceColumns as columnsOfTrace } from '../trace-rows.ts';
+import {
+  payloadColumns as columnsOfPayloads,
+  shortColumns as narrowAndId,
+  traceColumns as columnsOfTrace,
+} from '../trace-rows.ts';
 import type { PageRequest } from '../trace-reader.ts';
 import { payloadsInsert, tracesInsert } from './trace-columns.ts';
 import type { ColumnsInsert } from './trace-columns.ts';
@@ -15,8 +19,16 @@ import type { ColumnsInsert } from './trace-columns.ts';
  */
 const traceColumns = `t.seq, ${columnsOfTrace}`;
 
-/** A trace with its payloads, which it may not have. */
-const tracesAndPayloads = 'traces t left join trace_payloads p on p.team_id = $1 and p.seq = t.seq';
+/**
+ * Traces with their payloads, which they may not have. A subquery for each trace: as a plain join, PostgreSQL may read all payloads of the
+ * team.
+ */
+function tracesWith(payloadColumns: string): string {
+  return `traces t left join lateral (
+      select ${payloadColumns} from trace_payloads where team_id = $1 and seq = t.seq limit 1) as p on true`;
+}
+
+const wholeTraces = tracesWith(columnsOfPayloads);
 
 // --- For one team ---
 
@@ -72,10 +84,10 @@ const reading = {
 
   findTrace: `select 1 from traces where team_id = $1 and id = $2`,
 
-  readTrace: `select ${traceColumns} from ${tracesAndPayloads} where t.team_id = $1 and id = $2`,
+  readTrace: `select ${traceColumns} from ${wholeTraces} where t.team_id = $1 and id = $2`,
 
   readForward: `
-    select ${traceColumns} from ${tracesAndPayloads}
+    select ${traceColumns} from ${wholeTraces}
     where t.team_id = $1 and t.seq between $2 and $3 order by t.seq`,
 
   readPacked: readInChunks('asc', payloadNames, limits.moveBytesMax),
@@ -106,11 +118,13 @@ function readInChunks(
   order: 'asc' | 'desc',
   payloads: readonly PayloadName[],
   bytesMax: number,
-  { which = 't.seq between $2 and $3', isCut = false, from = tracesAndPayloads } = {},
+  { which = 't.seq between $2 and $3', isCut = false, from = '' } = {},
 ) {
   const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ') || '0';
   const isWhole = payloads.length === payloadNames.length && !isCut;
-  const plain = [narrowAndId, 'zstd_mask', ...(isWhole ? ['checksum'] : [])];
+  const stored = ['zstd_mask', ...(isWhole ? ['checksum'] : [])];
+  const plain = [narrowAndId, ...stored];
+  const source = from || tracesWith([...stored, ...payloads].join(', '));
   const read = isCut
     ? [
         ...payloads.map(
@@ -124,7 +138,7 @@ function readInChunks(
     select ${shown} from (
       select ${['t.seq', ...plain, ...read].join(', ')}, sum(${lengths}) over (
         order by t.seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
-      from ${from} where t.team_id = $1 and ${which}) as page
+      from ${source} where t.team_id = $1 and ${which}) as page
     where coalesce(bytes_before, 0) < ${bytesMax}
     order by seq ${order}`;
 }
@@ -273,10 +287,11 @@ export const ofManyTeams = {
     where c.team_id = u.team_id`,
 
   findRequests: `
-    select i.team_id, i.key_hash, i.body_hash, i.first_seq, i.count, i.rejected
-    from unnest($1::uuid[], $2::text[]) as u(team_id, key_hash)
-      join idempotency i on i.team_id = u.team_id and i.key_hash = u.key_hash
-    where i.expires_at_us > $3`,
+    select u.team_id, u.key_hash, found.*
+    from unnest($1::uuid[], $2::text[]) as u(team_id, key_hash), lateral (
+      select i.body_hash, i.first_seq, i.count, i.rejected from idempotency i
+      where i.team_id = u.team_id and i.key_hash = u.key_hash and i.expires_at_us > $3
+      limit 1) as found`,
 
   forgetRequests: `
     delete from idempotency i

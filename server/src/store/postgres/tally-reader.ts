@@ -51,6 +51,9 @@ export function openTallyReader(
   /** The time zone that each team had last. Every answer is checked against the snapshot that it comes from. */
   const timeZones = new Map<string, string>();
 
+  /** Lists that were too long for a short read, so that it is not tried again each time. */
+  const longLists = new Set<string>();
+
   function remember(teamId: string, timeZone: string): void {
     if (timeZones.size >= limits.keyCacheEntriesMax) timeZones.clear();
     timeZones.set(teamId, timeZone);
@@ -207,8 +210,14 @@ export function openTallyReader(
   async function answer(question: Question): Promise<Answer<TallyList>> {
     const plan = planQuery(question.query, question.calendar);
     if (plan.kind === 'rollups' && isList(question.query)) {
-      const brief = await listBriefly(question, plan);
-      return brief.value ? asList(question, brief) : listAtLength(question, plan);
+      const name = `${question.teamId} ${question.query.groupBy[0]}`;
+      const isLong = longLists.has(name) && question.rowsMax === null;
+      const brief = isLong ? null : await listBriefly(question, plan);
+      if (brief?.value) return asList(question, brief);
+      const long = await listAtLength(question, plan);
+      if ((long.value?.first.length ?? 0) < limits.groupChunkRows) longLists.delete(name);
+      else if (longLists.size < limits.keyCacheEntriesMax) longLists.add(name);
+      return long;
     }
     const brief = plan.kind === 'rollups' ? await askBriefly(question, plan) : null;
     if (brief?.value) return asList(question, brief);

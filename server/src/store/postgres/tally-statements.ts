@@ -109,34 +109,31 @@ export function tracesOf(teamId: string, query: TallyQuery): QueryStatement {
   return { text, values: parameters.values, isPrepared: false };
 }
 
+/**
+ * The rollups of each tile are one range of the primary key. As a join with a list of tiles, PostgreSQL may read all rollups of the set
+ * and filter them.
+ */
 function fromRollups(
   parameters: Parameters,
   query: TallyQuery,
   { set, tiles }: RollupPlan,
 ): string {
-  const arrays = [
-    parameters.add(
-      tiles.map(({ grain }) => grain),
-      'smallint[]',
-    ),
-    parameters.add(
-      tiles.map(({ fromBucket }) => fromBucket),
-      'bigint[]',
-    ),
-    parameters.add(
-      tiles.map(({ toBucket }) => toBucket),
-      'bigint[]',
-    ),
-  ];
+  const ranges = tiles.map(
+    ({ grain, fromBucket, toBucket }) =>
+      `grain = ${grain} and bucket >= ${parameters.add(fromBucket, 'bigint')} and bucket < ${parameters.add(toBucket, 'bigint')}`,
+  );
+  const parts = (ranges.length > 0 ? ranges : ['false']).map(
+    (range) => `
+      select grain, bucket, group_hash, calls, sums from rollup_rows
+      where team_id = $1 and generation = (select generation ${activeMarks}) and set_no = ${set.number} and ${range}`,
+  );
   const hashes = hashesOf(query, set);
   const conditions = hashes
     ? [`r.group_hash = any(${parameters.add(hashes, 'uuid[]')})`]
     : filterOf(parameters, query, (field) => `g.${columnOf(field)}`);
   return `
-    from unnest(${arrays.join(', ')}) as tile(grain, from_bucket, to_bucket), rollup_rows r, rollup_groups g
-    where r.team_id = $1 and r.generation = (select generation ${activeMarks}) and r.set_no = ${set.number}
-      and r.grain = tile.grain and r.bucket >= tile.from_bucket and r.bucket < tile.to_bucket
-      and g.team_id = $1 and g.group_hash = r.group_hash
+    from (${parts.join(' union all ')}) as r, rollup_groups g
+    where g.team_id = $1 and g.group_hash = r.group_hash
       ${conditions.map((condition) => `and ${condition}`).join(' ')}`;
 }
 
