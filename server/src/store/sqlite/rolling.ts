@@ -1,10 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { RollBounds } from '../store.ts';
+import type { RollBounds, RollFailure } from '../store.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import { RollSchedule } from './roll-schedule.ts';
 import type { DueRoll } from './roll-schedule.ts';
-import type { FromWriter } from './writer-messages.ts';
 import type { TeamEnd, Writer } from './writer.ts';
 
 /** Rolls traces up in the writer thread, one short transaction at a time, between commits that have been answered. */
@@ -22,7 +21,7 @@ export function startRolling(
   db: DatabaseSync,
   writer: Writer,
   { bounds, isServer }: RollingOptions,
-  tell: (message: FromWriter) => void,
+  onFailed: (failure: RollFailure) => void,
 ): Rolling {
   const tables = openRollupTables(db);
   const schedule = new RollSchedule(bounds);
@@ -88,8 +87,7 @@ export function startRolling(
     if (result.kind === 'busy') return limits.busyRetryMs;
     if (result.kind === 'failed') {
       schedule.noteFailed(due, endMs);
-      const failure = { teamId: team.teamId, speed, reason: result.reason };
-      tell({ kind: 'rollFailed', failure, brokenBy: writer.brokenBy });
+      onFailed({ teamId: team.teamId, speed, reason: result.reason });
     }
     return tookMs;
   }
