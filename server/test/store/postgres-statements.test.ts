@@ -16,7 +16,12 @@ import type { TallyQuery } from '../../src/core/query.ts';
 import { planQuery } from '../../src/core/query-plan.ts';
 import { payloadNames } from '../../src/core/trace-fields.ts';
 import { ofMarks, ofRollups, tailOf } from '../../src/store/postgres/rollup-statements.ts';
-import { groupsOf, rollupsOf, tracesOf } from '../../src/store/postgres/tally-statements.ts';
+import {
+  answerOf,
+  groupsOf,
+  rollupsOf,
+  tracesOf,
+} from '../../src/store/postgres/tally-statements.ts';
 import { distributedTables, statementKinds, unboundTables } from './statement-rules.ts';
 
 test('every statement of one team names it in every reference to a distributed table', async () => {
@@ -56,6 +61,7 @@ test('so does every statement that is built from a query', async () => {
     if (plan.kind === 'rollups') {
       planned += 1;
       statements.push(rollupsOf(teamId, query, plan));
+      statements.push(answerOf(teamId, query, plan, { rollupsMax: 9, tailMax: 9 }));
       statements.push(groupsOf(teamId, { ...query, groupBy: ['model'] }, plan, tail, 9));
     }
     for (const { text, values } of statements) {

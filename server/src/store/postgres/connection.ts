@@ -148,32 +148,27 @@ export async function ask(
   text: string,
   values: Values,
   answerMsMax?: number,
+  isPrepared?: boolean,
 ): Promise<Row[]> {
+  async function askOnce(): Promise<Row[]> {
+    const client = await connect(pool);
+    try {
+      const { rows } = await run(client, text, values, answerMsMax, isPrepared);
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(error instanceof ConnectionLost);
+      throw error;
+    }
+  }
+
   try {
-    return await askOnce(pool, text, values, answerMsMax).catch((error: unknown) => {
-      if (error instanceof ConnectionLost || isNameUnknown(error))
-        return askOnce(pool, text, values, answerMsMax);
+    return await askOnce().catch((error: unknown) => {
+      if (error instanceof ConnectionLost || isNameUnknown(error)) return askOnce();
       throw error;
     });
   } catch (error) {
     throw asFailure(error);
-  }
-}
-
-async function askOnce(
-  pool: pg.Pool,
-  text: string,
-  values: Values,
-  answerMsMax?: number,
-): Promise<Row[]> {
-  const client = await connect(pool);
-  try {
-    const { rows } = await run(client, text, values, answerMsMax);
-    client.release();
-    return rows;
-  } catch (error) {
-    client.release(error instanceof ConnectionLost);
-    throw error;
   }
 }
 

@@ -12,17 +12,17 @@ const marks = 'generation, time_zone, hot_seq, wide_seq';
 export const activeMarks = 'from team_marks where team_id = $1 and is_active';
 
 /** The columns that sums are made of, and those of the given labels. */
-export function countedColumns(labels: readonly FieldName[]): string {
+export function countedColumns(labels: readonly FieldName[]): string[] {
   const fields = narrowNames.filter(
     (name) => traceFields[name].kind !== 'label' || labels.includes(name),
   );
-  return ['created_at_us', ...fields.map(columnOf)].join(', ');
+  return ['created_at_us', ...fields.map(columnOf)];
 }
 
 /** The traces after a mark. Without the second bound PostgreSQL may plan a scan over all teams. */
-export function tailOf(speed: RollSpeed, labels: readonly FieldName[]): string {
+export function tailOf(speed: RollSpeed, columns: readonly string[]): string {
   return `
-    select ${countedColumns(labels)} from traces
+    select ${columns.join(', ')} from traces
     where team_id = $1 and seq > (select ${markColumns[speed]} ${activeMarks})
       and seq <= (select last_seq from team_counters where team_id = $1)`;
 }
@@ -67,7 +67,7 @@ const insertGroups = `
 
 export const ofRollups = {
   readNextTraces: `
-    select ${countedColumns(dimensionFields)} from traces
+    select ${countedColumns(dimensionFields).join(', ')} from traces
     where team_id = $1 and seq > $2 and seq <= $3 order by seq`,
 
   // A subquery for each key: as a plain join, PostgreSQL may read all rollups of the team.

@@ -3,7 +3,7 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { abandon, connect, run } from './connection.ts';
 import type { Row } from './connection.ts';
-import { ConnectionLost, asFailure, isCancelled, isNameUnknown } from './postgres-failures.ts';
+import { isCancelled } from './postgres-failures.ts';
 import type { QueryStatement } from './tally-statements.ts';
 
 /** Every statement of such a transaction sees the same snapshot. */
@@ -13,29 +13,6 @@ export const beginSnapshot = 'begin isolation level repeatable read read only';
 const beginLongSnapshot =
   `${beginSnapshot}; set local statement_timeout = ${limits.evaluationMsMax}; ` +
   'set local cursor_tuple_fraction = 1';
-
-/** The rows of several statements from one snapshot, in one round trip. If the connection is lost, it is retried once on another. */
-export async function askAtOnce(
-  pool: pg.Pool,
-  statements: readonly QueryStatement[],
-): Promise<readonly Row[][]> {
-  const askOnce = () =>
-    inSnapshot(pool, async (client, begun) => {
-      const answers = statements.map(({ text, values, isPrepared }) =>
-        run(client, text, values, limits.postgresAnswerMsMax, isPrepared),
-      );
-      const results = await Promise.all([begun, ...answers]);
-      return results.slice(1).map(({ rows }) => rows);
-    });
-  try {
-    return await askOnce().catch((error: unknown) => {
-      if (error instanceof ConnectionLost || isNameUnknown(error)) return askOnce();
-      throw error;
-    });
-  } catch (error) {
-    throw asFailure(error);
-  }
-}
 
 /** Runs reads in one transaction. `begun` need not be awaited before the first statement is sent. */
 export async function inSnapshot<T>(

@@ -8,6 +8,7 @@ import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { rollupFromRow } from '../rollup-rows.ts';
+import { defaultTimeZone } from '../team-marks.ts';
 import type { TallyList, TraceReader } from '../trace-reader.ts';
 import { countedFromRow } from '../trace-rows.ts';
 import { WideReads } from '../wide-reads.ts';
@@ -16,9 +17,17 @@ import type { Pools, Row } from './connection.ts';
 import { tallyFromGroupRow } from './group-rows.ts';
 import { marksFromRow } from './marks-rows.ts';
 import { asFailure } from './postgres-failures.ts';
-import { ofMarks, tailOf } from './rollup-statements.ts';
-import { LongSnapshot, askAtOnce, inSnapshot } from './snapshot.ts';
-import { groupFromRow, groupsOf, labelsOf, rollupsOf, tracesOf } from './tally-statements.ts';
+import { countedColumns, ofMarks, tailOf } from './rollup-statements.ts';
+import { LongSnapshot, inSnapshot } from './snapshot.ts';
+import {
+  answerOf,
+  answerParts,
+  groupFromRow,
+  groupsOf,
+  labelsOf,
+  rollupsOf,
+  tracesOf,
+} from './tally-statements.ts';
 import type { GroupParts, QueryStatement, RollupPlan } from './tally-statements.ts';
 
 /** An answer, or null if it is too large for a short read. It is right only if the team's time zone is still the same. */
@@ -67,26 +76,34 @@ export function openTallyReader(
   }
 
   /** In one round trip. */
-  async function askBriefly(question: Question, plan: RollupPlan): Promise<Answer<Tally[]>> {
+  async function askBriefly(
+    question: Question,
+    plan: RollupPlan,
+    rollupsMax: number,
+  ): Promise<Answer<Tally[]>> {
     const { teamId, query, calendar } = question;
-    const rollups = rollupsOf(teamId, query, plan);
-    const [marks = [], stored = [], tail = []] = await turns.run(teamId, () =>
-      askAtOnce(reading, [
-        marksOf(teamId),
-        { ...rollups, text: `${rollups.text} limit ${limits.tallyRowsMax + 1}` },
-        shortTail(question, plan),
-      ]),
-    );
-    const { timeZone: found } = marksFromRow(marks[0]);
-    const isShort = stored.length <= limits.tallyRowsMax && tail.length <= limits.tailRowsMax;
-    if (!isShort) return { timeZone: found, value: null };
+    const most = { rollupsMax, tailMax: limits.tailRowsMax };
+    const { text, values, isPrepared } = answerOf(teamId, query, plan, most);
+    const rows = await turns.run(teamId, () => ask(reading, text, values, undefined, isPrepared));
     const sheet = new TallySheet(query, calendar);
-    for (const row of stored) addRollup(sheet, plan, row);
-    for (const row of tail) sheet.addTrace(countedFromRow(row));
-    return { timeZone: found, value: sheet.tallies() };
+    const counts = { tail: 0, rollups: 0 };
+    let found = defaultTimeZone;
+    for (const row of rows) {
+      if (row['part'] === answerParts.tail) {
+        counts.tail += 1;
+        sheet.addTrace(countedFromRow(row));
+      } else if (row['part'] === answerParts.rollup) {
+        counts.rollups += 1;
+        addRollup(sheet, plan, row);
+      } else {
+        found = row['time_zone'] as string;
+      }
+    }
+    const isShort = counts.tail <= limits.tailRowsMax && counts.rollups <= rollupsMax;
+    return { timeZone: found, value: isShort ? sheet.tallies() : null };
   }
 
-  /** Groups by one field, ordered by the database: in two round trips, since the tail is added up before. */
+  /** The first groups by one field, ordered by the database: in two round trips, since the tail is added up before. */
   async function listBriefly(question: Question, plan: RollupPlan): Promise<Answer<Tally[]>> {
     const { teamId, rowsMax } = question;
     const read = () =>
@@ -101,8 +118,7 @@ export function openTallyReader(
         if (tail.rows.length > limits.tailRowsMax) return { timeZone: found, value: null };
         const sheet = tailSheet(question);
         for (const row of tail.rows) sheet.addTrace(countedFromRow(row));
-        const max = rowsMax ?? limits.groupChunkRows + 1;
-        const groups = groupsOf(teamId, question.query, plan, partsOf(sheet), max);
+        const groups = groupsOf(teamId, question.query, plan, partsOf(sheet), rowsMax);
         const { rows } = await run(
           client,
           groups.text,
@@ -110,8 +126,7 @@ export function openTallyReader(
           limits.postgresAnswerMsMax,
           groups.isPrepared,
         );
-        const isShort = rowsMax !== null || rows.length <= limits.groupChunkRows;
-        return { timeZone: found, value: isShort ? rows.map(tallyFromGroupRow) : null };
+        return { timeZone: found, value: rows.map(tallyFromGroupRow) };
       });
     return turns.run(teamId, async () => {
       try {
@@ -209,19 +224,21 @@ export function openTallyReader(
 
   async function answer(question: Question): Promise<Answer<TallyList>> {
     const plan = planQuery(question.query, question.calendar);
-    if (plan.kind === 'rollups' && isList(question.query)) {
-      const name = `${question.teamId} ${question.query.groupBy[0]}`;
-      const isLong = longLists.has(name) && question.rowsMax === null;
-      const brief = isLong ? null : await listBriefly(question, plan);
-      if (brief?.value) return asList(question, brief);
-      const long = await listAtLength(question, plan);
-      if ((long.value?.first.length ?? 0) < limits.groupChunkRows) longLists.delete(name);
-      else if (longLists.size < limits.keyCacheEntriesMax) longLists.add(name);
-      return long;
+    if (plan.kind === 'traces') return asList(question, await askAtLength(question, null));
+    if (!isList(question.query)) {
+      const brief = await askBriefly(question, plan, limits.tallyRowsMax);
+      return asList(question, brief.value ? brief : await askAtLength(question, plan));
     }
-    const brief = plan.kind === 'rollups' ? await askBriefly(question, plan) : null;
+    const name = `${question.teamId} ${question.query.groupBy[0]}`;
+    const isLong = longLists.has(name);
+    const brief = isLong ? null : await askBriefly(question, plan, listRowsMax);
     if (brief?.value) return asList(question, brief);
-    return asList(question, await askAtLength(question, plan.kind === 'rollups' ? plan : null));
+    const list = question.rowsMax === null ? null : await listBriefly(question, plan);
+    if (list?.value) return asList(question, list);
+    const long = await listAtLength(question, plan);
+    if ((long.value?.first.length ?? 0) < limits.groupChunkRows) longLists.delete(name);
+    else if (longLists.size < limits.keyCacheEntriesMax) longLists.add(name);
+    return long;
   }
 
   return {
@@ -248,6 +265,9 @@ export function openTallyReader(
 
 const attemptsMax = 3;
 
+/** A list with more rollups is grouped by the database. Each group may have calls and errors. */
+const listRowsMax = 2 * limits.groupChunkRows;
+
 /** A list by one field may have very many groups, so the database groups and orders it. */
 function isList({ groupBy, interval }: TallyQuery): boolean {
   return groupBy.length === 1 && groupBy[0] !== 'status' && interval === null;
@@ -259,12 +279,8 @@ function asList({ rowsMax }: Question, { timeZone, value }: Answer<Tally[]>): An
   return { timeZone, value: { first, rest: null } };
 }
 
-function marksOf(teamId: string): QueryStatement {
-  return { text: ofMarks.readMarks, values: [teamId], isPrepared: true };
-}
-
 function tail({ teamId, query }: Question, { set }: RollupPlan): QueryStatement {
-  const text = tailOf(set.speed, labelsOf(query));
+  const text = tailOf(set.speed, countedColumns(labelsOf(query)));
   return { text, values: [teamId], isPrepared: true };
 }
 

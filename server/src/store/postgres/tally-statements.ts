@@ -7,7 +7,7 @@ import type { Group } from '../../core/rollup.ts';
 import { columnOf } from '../../core/trace-fields.ts';
 import { uuidText } from '../../core/uuid.ts';
 import type { Values } from './connection.ts';
-import { activeMarks, countedColumns } from './rollup-statements.ts';
+import { activeMarks, countedColumns, tailOf } from './rollup-statements.ts';
 
 /** Statements that depend on the fields of a query. */
 export interface QueryStatement {
@@ -46,6 +46,41 @@ export function rollupsOf(teamId: string, query: TallyQuery, plan: RollupPlan): 
   const text = `
     select r.grain, r.bucket, r.calls, r.sums, g.is_error${labels.join('')}
     ${fromRollups(parameters, query, plan)}`;
+  return { text, values: parameters.values, isPrepared: isPlain(query) };
+}
+
+/** The kinds of rows of a short answer. */
+export const answerParts = { tail: 0, rollup: 1, marks: 2 } as const;
+
+/**
+ * Everything that a short answer needs, as one statement: a statement sees one snapshot, and takes one round trip. `part` says what
+ * each row is. If there are more rows of a kind than its limit, one more is returned.
+ */
+export function answerOf(
+  teamId: string,
+  query: TallyQuery,
+  plan: RollupPlan,
+  { rollupsMax, tailMax }: { rollupsMax: number; tailMax: number },
+): QueryStatement {
+  const parameters = new Parameters(teamId);
+  const labels: readonly string[] = labelsOf(query);
+  const counted = countedColumns(labelsOf(query));
+  const ofRollup = ['grain', 'bucket', 'calls', 'sums'];
+  // PostgreSQL takes the type of a column from the first two parts.
+  const tail = [...counted, ...ofRollup.map(() => 'null'), 'null', `${answerParts.tail} as part`];
+  const rollup = [
+    ...counted.map((name) => (name === 'is_error' || labels.includes(name) ? `g.${name}` : 'null')),
+    ...ofRollup.map((name) => `r.${name}`),
+    ...['null', answerParts.rollup],
+  ];
+  const marks = [...counted, ...ofRollup].map(() => 'null');
+  const names = [...counted, ...ofRollup, 'time_zone', 'part'];
+  const text = `
+    select ${names.join(', ')} from (
+      (${tailOf(plan.set.speed, tail)} limit ${tailMax + 1})
+      union all (select ${rollup.join(', ')} ${fromRollups(parameters, query, plan)} limit ${rollupsMax + 1})
+      union all (select ${[...marks, 'time_zone', answerParts.marks].join(', ')} ${activeMarks})
+    ) as answer(${names.join(', ')})`;
   return { text, values: parameters.values, isPrepared: isPlain(query) };
 }
 
@@ -103,7 +138,7 @@ export function tracesOf(teamId: string, query: TallyQuery): QueryStatement {
     );
   }
   const text = `
-    select ${countedColumns(labelsOf(query))} from traces t
+    select ${countedColumns(labelsOf(query)).join(', ')} from traces t
     where t.team_id = $1 and t.seq <= (select last_seq from team_counters where team_id = $1)
       ${conditions.map((condition) => `and ${condition}`).join(' ')}`;
   return { text, values: parameters.values, isPrepared: false };

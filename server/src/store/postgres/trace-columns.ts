@@ -81,6 +81,9 @@ function arraysFrom(first: number, columns: readonly SentColumn[]): string {
   return columns.map(([, type], i) => `$${first + i}::${type}`).join(', ');
 }
 
+/** `unnest` fills up shorter arrays with null, and most optional fields are not set in any trace of a batch. */
+const noValues = '{}';
+
 /** The traces of one batch as columns, as `unnest` needs them. They may belong to several teams. */
 export class TraceColumns {
   readonly #rows: TraceRow[] = [];
@@ -118,6 +121,7 @@ export class TraceColumns {
       arrayOfPlain(rows.map(({ assigned }) => assigned.createdAtUs)),
       ...narrow.map(({ isText, valueOf }) => {
         const values = rows.map(({ trace }) => valueOf(trace));
+        if (values.every((value) => value === null)) return noValues;
         return isText ? arrayOfText(values as (string | null)[]) : arrayOfPlain(values);
       }),
     ];
