@@ -30,8 +30,8 @@ export const copy: Command = {
   },
   more:
     'Copies teams with their time zones, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is\n' +
-    'only read, except that an older schema is migrated first, as "serve" would do. No server may run on the target during the copy. If a copy is interrupted, run it\n' +
-    'again: it continues where it stopped. At the end, the target is checked, as with "verify".\n' +
+    'only read, except that an older schema is migrated first, as "serve" would do. No server may run on the target during the copy.\n' +
+    'If a copy is interrupted, run it again: it continues where it stopped. At the end, the target is checked, as with "verify".\n' +
     '\n' +
     'If a server writes to the source, the copy does not start unless you use --follow. With it, the copy runs while the server writes,\n' +
     'prints a message when it has caught up, and ends after you have stopped the servers on the source.',

@@ -125,7 +125,7 @@ export const damages: Damages = {
   ],
   'a counter with another last time': [
     'update team_counters set last_created_at_us = last_created_at_us + 1 where team_no = 1',
-    /^team alpha: counter: last time is \d+, the time of the last trace is \d+$/m,
+    /^team alpha: counter: last time is \d+, but the time of the last trace is \d+$/m,
   ],
   'a counter that is gone': [
     'delete from team_counters where team_no = 1',
