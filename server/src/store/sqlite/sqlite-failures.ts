@@ -67,6 +67,11 @@ export function isWriteError(error: unknown): boolean {
   return errcodeOf(error) === writeError;
 }
 
+/** A failed read, write or sync of the disk. */
+export function isIoError(error: unknown): boolean {
+  return (errcodeOf(error) & 0xff) === kinds.ioError;
+}
+
 export function isBusy(error: unknown): boolean {
   return (errcodeOf(error) & 0xff) === kinds.busy;
 }

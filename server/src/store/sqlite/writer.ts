@@ -10,7 +10,7 @@ import { inUnsyncedTransaction, rollBack, withoutWaiting } from './connection.ts
 import { openIdempotencyTable } from './idempotency-table.ts';
 import type { IdempotencyTable } from './idempotency-table.ts';
 import type { OpenFiles } from './open-files.ts';
-import { diskFull, failureOf, isBusy, isWriteError } from './sqlite-failures.ts';
+import { diskFull, failureOf, isBusy, isIoError, isWriteError } from './sqlite-failures.ts';
 import { noteKeyUse } from './teams-and-keys.ts';
 import { openTraceTables } from './trace-tables.ts';
 import type { TeamRows, TraceTables } from './trace-tables.ts';
@@ -118,7 +118,8 @@ export class Writer {
       return value === null ? { kind: 'busy' } : { kind: 'done', value: (value as { of: T }).of };
     } catch (error) {
       if (isBusy(error)) return { kind: 'busy' };
-      this.#resultOf(error);
+      // After any other error nothing of the transaction is stored, and writes can go on.
+      if (isIoError(error)) this.#resultOf(error);
       return { kind: 'failed', reason: messageOf(error) };
     }
   }
