@@ -44,7 +44,8 @@ async function whenListening(
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (data: Buffer) => {
       said += data.toString();
-      const found = /listens on (\S+)/.exec(said)?.[1];
+      // An older checkout says "listens on".
+      const found = /listen(?:s|ing) on (\S+)/.exec(said)?.[1];
       if (found !== undefined) resolve(found);
     });
     void ended.then(() => reject(new Error(`${name} ended before it listened`)));

@@ -14,9 +14,9 @@ export interface TraceInput {
   completion_tokens?: number | null | undefined;
   /** Response time in milliseconds. */
   latency_ms?: number | null | undefined;
-  /** Cost in US dollars. Sums are exact to 12 decimals. */
+  /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
   cost_usd?: number | null | undefined;
-  /** If left out: `error` if `error_message` is not empty, otherwise `success`. */
+  /** Default: `error` if `error_message` is not empty, otherwise `success`. */
   status?: 'success' | 'error' | null | undefined;
   /** Error details if the call failed. */
   error_message?: string | null | undefined;
@@ -50,7 +50,7 @@ export interface TraceInput {
   metadata?: Record<string, string> | null | undefined;
 }
 
-/** A stored trace. Every field is always present, except: response_model, started_at, environment, provider, session_id, run_id, cache_read_tokens, cache_write_tokens, reasoning_tokens, ttft_ms, error_type, metadata, damaged. */
+/** A stored trace. All fields are always present, except response_model, started_at, environment, provider, session_id, run_id, cache_read_tokens, cache_write_tokens, reasoning_tokens, ttft_ms, error_type, metadata and damaged. */
 export interface Trace {
   id: string;
   team_id: string;
@@ -66,7 +66,7 @@ export interface Trace {
   completion_tokens: number | null;
   /** Response time in milliseconds. */
   latency_ms: number | null;
-  /** Cost in US dollars. Sums are exact to 12 decimals. */
+  /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
   cost_usd: number | null;
   status: 'success' | 'error';
   /** Error details if the call failed. */
@@ -105,7 +105,7 @@ export interface Trace {
   damaged?: ('input' | 'output' | 'error_message' | 'metadata')[] | undefined;
 }
 
-/** A stored trace. The request may leave out these fields: input, output, error_message, metadata. */
+/** A stored trace. The parameter `omit` can leave out these fields: input, output, error_message, metadata. */
 export interface ListedTrace {
   id: string;
   team_id: string;
@@ -121,7 +121,7 @@ export interface ListedTrace {
   completion_tokens: number | null;
   /** Response time in milliseconds. */
   latency_ms: number | null;
-  /** Cost in US dollars. Sums are exact to 12 decimals. */
+  /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
   cost_usd: number | null;
   status: 'success' | 'error';
   /** Error details if the call failed. */
@@ -160,6 +160,7 @@ export interface ListedTrace {
   damaged?: ('input' | 'output' | 'error_message' | 'metadata')[] | undefined;
 }
 
+/** One page of traces. */
 export interface TracePage {
   traces: ListedTrace[];
   /** Total number of the team's traces. */
@@ -179,12 +180,14 @@ export interface Rejection {
   }[];
 }
 
+/** The stored and the rejected traces. */
 export interface BatchReply {
   /** The stored traces, in order. */
   traces: ListedTrace[];
   rejected: Rejection[];
 }
 
+/** Totals over all of the team's traces. */
 export interface Overview {
   total_calls: number;
   /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
@@ -196,6 +199,7 @@ export interface Overview {
   error_count: number;
 }
 
+/** Totals of one model. */
 export interface ModelRecord {
   model: string;
   call_count: number;
@@ -207,6 +211,7 @@ export interface ModelRecord {
   success_rate: number;
 }
 
+/** Totals of one feature. */
 export interface FeatureRecord {
   feature_name: string;
   call_count: number;
@@ -218,6 +223,7 @@ export interface FeatureRecord {
   success_rate: number;
 }
 
+/** Totals of one day in the team's time zone. */
 export interface DailyRecord {
   date: string;
   label: string;

@@ -133,7 +133,7 @@ export class AnalyticsReads {
     return this.#read<FeatureRecord[]>('by-feature', [featureRecordShape], options);
   }
 
-  /** The last seven days in UTC, today last. */
+  /** The last seven days in the team's time zone, today last. */
   async daily(options: ReadOptions = {}): Promise<DailyRecord[]> {
     return this.#read<DailyRecord[]>('daily', [dailyRecordShape], options);
   }

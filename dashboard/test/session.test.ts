@@ -47,7 +47,7 @@ test(
       await tab.getByRole('heading', { name: 'Switch teams?' }).waitFor();
       assert.equal(tab.url(), `${home}#/`);
       const question = await tab.getByRole('main').innerText();
-      assert.match(question, new RegExp(`This link signs in to\\s+${other.team}`));
+      assert.match(question, new RegExp(`This link signs you in to\\s+${other.team}`));
       assert.match(question, new RegExp(`You are signed in to\\s+${team}`));
       assert.deepEqual(await context.cookies(), [before]);
       await tab.getByRole('button', { name: 'Stay signed in' }).click();

@@ -4,7 +4,9 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { demoDrafts, demoTimes } from '../src/cli/demo-data.ts';
+import { demoTraces } from '../src/cli/demo-data.ts';
+import { demoTimes } from '../src/cli/demo-times.ts';
+import { draftTrace } from '../src/core/trace.ts';
 import { onlyMeasures, overviewQuery } from '../src/core/analytics.ts';
 import { overviewJson } from '../src/http/analytics-json.ts';
 import { makeKey } from '../src/store/teams-and-keys.ts';
@@ -35,8 +37,8 @@ await store.createKey(team.id, record);
 await store.append([
   {
     teamId: team.id,
-    drafts: [...demoDrafts(count, version)].map((draft, i) =>
-      i % 20 === 0 ? { ...draft, input: 'long '.repeat(800) } : draft,
+    drafts: Array.from(demoTraces(count, version), (trace, i) =>
+      draftTrace(i % 20 === 0 ? { ...trace, input: 'long '.repeat(800) } : trace),
     ),
     timesUs: [...demoTimes(count, endUs - 7 * 86_400_000_000, endUs)],
   },

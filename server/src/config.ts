@@ -28,14 +28,14 @@ export const settings = {
   host: {
     name: 'host',
     fallback: '127.0.0.1',
-    help: 'address to listen on',
+    help: 'address that the server listens on',
     expected: 'an address or host name',
     parse: (text: string) => (/^[^\s/]+$/.test(text) ? text : null),
   },
   port: {
     name: 'port',
     fallback: '4000',
-    help: 'port to listen on; 0 picks a free one',
+    help: 'port that the server listens on; 0 picks a free one',
     expected: 'a port from 0 to 65535',
     parse: (text: string) => wholeNumber(text, 0, 65_535),
   },
@@ -64,7 +64,7 @@ export const settings = {
   bodyBytesMax: {
     name: 'body-limit',
     fallback: String(limits.bodyBytesMax),
-    help: 'largest trace as JSON, in bytes',
+    help: 'maximum size of a trace as JSON, in bytes',
     expected: `a number of bytes from 1024 to ${limits.queueBytesMax / 2}`,
     parse: (text: string) => wholeNumber(text, 1024, limits.queueBytesMax / 2),
   },
@@ -83,7 +83,7 @@ export const settings = {
   envKey: {
     name: 'api-key',
     isEnvOnly: true,
-    help: `an API key of the team "${defaultTeam}", valid as long as this is set`,
+    help: `an API key for the team "${defaultTeam}", valid as long as this is set`,
     expected: `${limits.envKeyCharsMin} to ${limits.envKeyCharsMax} visible ASCII characters without spaces`,
     parse: (text: string) => (isAcceptableEnvKey(text) ? text : null),
   },
@@ -150,7 +150,7 @@ function parseSetting({ parse, expected }: Setting, source: string, text: string
   const value = parse(text);
   if (value !== null) return value;
   // The value itself is not repeated: it may be a key.
-  throw new OperatorError(`${source} is not valid: expected ${expected}.`);
+  throw new OperatorError(`${source} is not valid. Expected ${expected}.`);
 }
 
 /** A store that is named by another flag than --database. */
@@ -182,7 +182,7 @@ export function readServerUrl(flags: Flags, env: Env = process.env): string {
   const port = readSetting('port', flags, env);
   if (port === 0)
     throw new OperatorError(
-      'With port 0 the server picks a free port, so its address is not known. Give it with --url.',
+      'With port 0 the server picks a free port, so its address is not known. Specify it with --url.',
     );
   return serverUrl({ host, port, basePath: readSetting('basePath', flags, env) });
 }

@@ -1,7 +1,6 @@
 /**
- * The one table of errors: the status, title and sentence that are sent to the caller, and the seconds of `Retry-After` if
- * there is one. Details for the operator go into `cause`, which is only logged.
- * `docs/errors.md` explains every code; a test fails if one is missing there.
+ * The one table of errors: what is sent to the caller, and the seconds of `Retry-After` if there is one. Details for the operator go
+ * into `cause`, which is only logged. `docs/errors.md` explains every code; a test fails if one is missing there.
  */
 export const errorTable = {
   malformed_request: entry(400, 'Malformed request', 'The request is not valid HTTP.'),
@@ -29,7 +28,7 @@ export const errorTable = {
   cross_site_request: entry(
     403,
     'Cross-site request',
-    'This request must come from a page of this server.',
+    'This request must come from a page on this server.',
   ),
   scope_missing: entry(403, 'Scope missing', 'This API key does not have the required scope.'),
   trace_not_found: entry(404, 'Trace not found', 'There is no trace with this id.'),
@@ -60,7 +59,7 @@ export const errorTable = {
   too_many_failed_attempts: entry(
     429,
     'Too many failed attempts',
-    'Too many requests with an invalid API key came from this address.',
+    'Too many requests with an invalid API key or sign-in code came from this address.',
   ),
   rate_limited: entry(
     429,
@@ -85,12 +84,12 @@ export const errorTable = {
   unsupported_transfer_encoding: entry(
     501,
     'Unsupported transfer encoding',
-    'The only supported Transfer-Encoding is "chunked". Use Content-Encoding to compress a body.',
+    'The only supported Transfer-Encoding is "chunked". To compress a body, use Content-Encoding: gzip.',
   ),
   queue_full: entry(
     503,
     'Overloaded',
-    'Too many writes are waiting. Nothing in this request was stored.',
+    'Too many writes or request bytes from this team or API key are waiting. Nothing in this request was stored.',
     1,
   ),
   reads_busy: entry(

@@ -1,7 +1,4 @@
-/**
- * Every limit of the service, with its unit in its name. `docs/limits.md` lists the same names;
- * a test compares the two.
- */
+/** Every limit of the service, with its unit in its name. `docs/limits.md` lists the same names; a test compares the two. */
 export const limits = Object.freeze({
   // Limits of one request.
   bodyBytesMax: 5 * 1024 * 1024,
@@ -32,6 +29,8 @@ export const limits = Object.freeze({
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   auditChunkBytes: 8 * 1024 * 1024,
+  // Traces that verify adds up in memory before it saves their sums to a temporary file.
+  recountRowsMax: 4_096,
   // Findings of one kind per team that verify and backup list; the others are counted.
   findingsListMax: 100,
   streamSliceChars: 64 * 1024,
@@ -130,8 +129,7 @@ export const limits = Object.freeze({
   // How often a long upgrade of the database is logged.
   upgradeLogIntervalMs: 1_000,
 
-  // Size of a test write next to the database after a failed write, to find out whether the disk is full. Far larger than one write
-  // of SQLite.
+  // Size of a test write after a failed one, to find out whether the disk is full. Far larger than one write of SQLite.
   roomProbeBytes: 64 * 1024,
 
   // How long `demo` waits for a server to answer before it prints how to start one.

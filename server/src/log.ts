@@ -82,9 +82,8 @@ function lossReport(lost: number): string {
 const stderrFd = 2;
 
 /**
- * Writes to standard error without blocking the event loop. Node's writes to pipes and sockets do not block, but writes to files
- * and terminals do, so those use the thread pool. Pipes must not use it: a full pipe would block a thread of
- * the pool, and the process could not exit.
+ * Writes to standard error without blocking the event loop. Node's writes to files and terminals block, so those use the thread pool.
+ * Pipes and sockets must not use it: a full pipe would block a thread of the pool, and the process could not exit.
  */
 export function stderrText(): WriteText {
   const stat = fstatSync(stderrFd);

@@ -87,7 +87,7 @@ export async function startService(
   started.defer(() => closeApp(app, listening));
   listening = await listen(app, config.host, config.port).catch(explainListen(config));
   const url = serverUrl({ ...config, port: listening.port });
-  logger.info(`version ${version} listens on ${url}`);
+  logger.info(`version ${version} is listening on ${url}`);
   // Last, when nothing else can fail: a key that was created but never shown would be lost.
   const first = await makeFirstAccess(store, clock);
 

@@ -19,7 +19,7 @@ const knownCodes: Readonly<Record<string, readonly [title: string, detail: strin
   key_revoked: ['This key was revoked', 'Sign in with another key.'],
   key_expired: ['This key has expired', 'Sign in with a newer key.'],
   scope_missing: [
-    'This key can only record',
+    'This key can only record traces',
     'Reading needs a key with the scope "read" or "full".',
   ],
   trace_not_found: ['Trace not found', 'It does not exist, or it belongs to another team.'],
@@ -32,7 +32,7 @@ const knownCodes: Readonly<Record<string, readonly [title: string, detail: strin
     'Check that the server is running and that you are online.',
   ],
   no_reply: [
-    'The server did not answer in time',
+    'The server did not respond in time',
     'The server may be busy, or the network may be slow.',
   ],
   bad_reply: [

@@ -17,7 +17,7 @@ export function LinkQuestion({ current, link }: LinkQuestionProps) {
       <div class="link-question">
         <h2>{isSame ? 'Sign in again?' : 'Switch teams?'}</h2>
         <dl>
-          <dt>This link signs in to</dt>
+          <dt>This link signs you in to</dt>
           <dd>{link.team.name}</dd>
           <dt>You are signed in to</dt>
           <dd>{current.team.name}</dd>

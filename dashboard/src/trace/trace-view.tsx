@@ -52,7 +52,7 @@ function TraceTools({ trace }: { trace: Trace }) {
     <>
       <Status status={trace.status} />
       <div class="page-tools">
-        <CopyButton label="Copy JSON of the trace" text={() => JSON.stringify(trace, null, 2)}>
+        <CopyButton label="Copy JSON of this trace" text={() => JSON.stringify(trace, null, 2)}>
           Copy JSON
         </CopyButton>
       </div>

@@ -51,7 +51,7 @@ export async function startSoakService(
     }, startMsMax);
     child.stdout.on('data', (data: Buffer) => {
       stdout = `${stdout}${data.toString()}`.slice(-logTailChars);
-      const found = /listens on (\S+)/.exec(stdout)?.[1];
+      const found = /listening on (\S+)/.exec(stdout)?.[1];
       if (found === undefined) return;
       clearTimeout(late);
       resolve(found);

@@ -1,4 +1,5 @@
 import { readDatabase } from '../config.ts';
+import { counted } from '../core/counted.ts';
 import { OperatorError } from '../errors.ts';
 import { storeFlags } from './command.ts';
 import type { Command } from './command.ts';
@@ -6,7 +7,7 @@ import { openProgress, openStopwatch } from './progress.ts';
 
 export const backup: Command = {
   name: 'backup',
-  summary: 'Back up the SQLite database while a server runs on it',
+  summary: 'Back up the SQLite database, even while a server runs on it',
   words: ['FILE'],
   flags: storeFlags,
   more:
@@ -36,9 +37,9 @@ export const backup: Command = {
     checking.end();
     const { file, bytes, traces, damaged } = report;
     const seconds = elapsed();
-    const done = `Backed up ${traces} traces to ${file}, ${bytes} bytes, in ${seconds} s.`;
+    const done = `Backed up ${counted(traces, 'trace')} to ${file}, ${bytes} bytes, in ${seconds} s.`;
     const isSound = damaged.length === 0;
-    const warning = `${done} The traces listed above are damaged, in the database too.`;
+    const warning = `${done} The traces listed above are damaged in the database and in the backup.`;
     call.print({ ...report, seconds }, isSound ? done : [...damaged, warning].join('\n'));
     return isSound;
   },

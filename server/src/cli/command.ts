@@ -39,7 +39,7 @@ export interface Call {
 }
 
 export const jsonFlag: Readonly<Record<string, Flag>> = {
-  json: { type: 'boolean', help: 'print JSON' },
+  json: { type: 'boolean', help: 'print the result as JSON' },
 };
 
 /** The flags of commands that work on one store. */

@@ -2,6 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { parseDatabaseFlag } from '../config.ts';
 import { onlyMeasures, overviewQuery } from '../core/analytics.ts';
 import { openClock } from '../core/clock.ts';
+import { counted } from '../core/counted.ts';
 import type { Measures } from '../core/measures.ts';
 import { OperatorError } from '../errors.ts';
 import { copyStore, refuseLateComers } from '../tools/copy-store.ts';
@@ -20,7 +21,7 @@ export const copy: Command = {
   summary: 'Copy all data from one database to another',
   flags: {
     from: { help: 'source database, sqlite:PATH or postgres://… (required)' },
-    to: { help: 'target database; an SQLite file is created if there is none (required)' },
+    to: { help: 'target database; an SQLite file is created if it does not exist (required)' },
     follow: {
       type: 'boolean',
       help: 'copy while servers write to the source; ends after they have stopped',
@@ -28,12 +29,12 @@ export const copy: Command = {
     ...jsonFlag,
   },
   more:
-    'Copies teams with their time zones, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is only read, except that a\n' +
-    'source of an older version is migrated first, as "serve" would do. No server may run on the target during the copy. If a copy is\n' +
-    'interrupted, run it again: it continues where it stopped. At the end the target is verified, as "verify" does.\n' +
+    'Copies teams with their time zones, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is\n' +
+    'only read, except that an older schema is migrated first, as "serve" would do. No server may run on the target during the copy. If a copy is interrupted, run it\n' +
+    'again: it continues where it stopped. At the end, the target is checked, as with "verify".\n' +
     '\n' +
-    'If a server writes to the source, the copy is refused unless you give --follow. It then copies while the server writes, tells you\n' +
-    'when it has caught up, and ends after you have stopped the servers of the source.',
+    'If a server writes to the source, the copy does not start unless you use --follow. With it, the copy runs while the server writes,\n' +
+    'prints a message when it has caught up, and ends after you have stopped the servers on the source.',
   examples: ['copy --from sqlite:./data/tracetally.db --to postgres://tally@db.example/tally'],
   async run(call) {
     const [from, to] = [databaseFlag(call, 'from'), databaseFlag(call, 'to')];
@@ -51,7 +52,7 @@ export const copy: Command = {
       onProgress: (done, total) => progress.show(done, total),
       onCaughtUp(writers) {
         progress.end();
-        call.note(`Caught up. Stop the servers of the source (${writers}) to finish the copy.`);
+        call.note(`Caught up. To finish the copy, stop the servers on the source (${writers}).`);
       },
     });
     progress.end();
@@ -72,7 +73,7 @@ async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): 
   for (const { id, name } of teams) {
     const [ours, theirs] = [await overviewOf(source, id), await overviewOf(target, id)];
     if (!isDeepStrictEqual(ours, theirs)) {
-      found.push(`team ${name}: the sums differ from those of the source`);
+      found.push(`team ${name}: its sums differ from those in the source`);
     }
   }
   return found;
@@ -90,14 +91,15 @@ function printReport(
 ): void {
   const traces = teams.reduce((sum, team) => sum + team.traces, 0);
   const ok = differences.length === 0;
+  const found = counted(differences.length, 'difference');
   const done =
-    `Copied ${copied} traces in ${seconds} s. The target has ${teams.length} teams, ${keys} keys and all ` +
-    `${traces} traces of the source`;
+    `Copied ${counted(copied, 'trace')} in ${seconds} s. The target has ${counted(teams.length, 'team')}, ` +
+    `${counted(keys, 'key')} and ${counted(traces, 'trace')}, like the source`;
   call.print(
     { ok, teams: teams.length, keys, traces, copied, differences, seconds },
     ok
       ? `${done}, and everything is correct.`
-      : [...differences, `${done}, but there are ${differences.length} differences.`].join('\n'),
+      : [...differences, `${done}, but verification found ${found}.`].join('\n'),
   );
 }
 
@@ -110,6 +112,6 @@ function databaseFlag({ flags }: Call, name: 'from' | 'to'): Database {
   const text = flags[name];
   if (text !== undefined) return parseDatabaseFlag(`--${name}`, text);
   throw new OperatorError(
-    `--${name} is missing. Give a database, such as sqlite:./data/tracetally.db or postgres://…`,
+    `--${name} is missing. Specify a database, such as sqlite:./data/tracetally.db or postgres://…`,
   );
 }

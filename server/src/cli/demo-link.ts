@@ -10,7 +10,7 @@ import { flagWords } from './shell-words.ts';
 import { sessionKey } from './sign-in.ts';
 import { codeLifeInWords, signInLink } from './sign-in-link.ts';
 
-/** A one-time link to the team's dashboard, or null if no server on this database answers at the configured address. */
+/** A one-time link to the team's dashboard, or null if no server on this database responds at the configured address. */
 export async function demoLink(
   store: Store,
   team: Team,
@@ -20,7 +20,7 @@ export async function demoLink(
   const { code, record } = makeSignInCode(await keyForLink(store, team, nowUs), nowUs);
   await store.addSignInCode(record, nowUs);
   if (await isServedAt(url, code)) return signInLink(url, code);
-  // Whatever answered at this address has seen the code.
+  // Whatever responded at this address has seen the code.
   await store.takeSignInCode(hashSignInCode(code), nowUs);
   return null;
 }
@@ -28,12 +28,12 @@ export async function demoLink(
 /** What to do next, in words. */
 export function demoHint(call: Call, team: Team, url: string, link: string | null): string {
   if (link !== null) {
-    return `To see them, open this link. It signs in to the dashboard and ${codeLifeInWords}:\n\n  ${link}\n`;
+    return `To see them, open this link. It signs you in to the dashboard, ${codeLifeInWords}:\n\n  ${link}\n`;
   }
   return (
-    `No server on this database answers at ${url}. To see the traces, start one:\n\n` +
+    `No server on this database responds at ${url}. To see the traces, start one:\n\n` +
     `  ${call.line('serve', ...listenWords(call))}\n\n` +
-    'and print a link that opens the dashboard signed in:\n\n' +
+    'and print a link that signs you in to the dashboard:\n\n' +
     `  ${call.line('sign-in', ...flagWords('team', team.name), ...addressWords(call))}\n`
   );
 }

@@ -9,12 +9,12 @@ import { checkName, checkTeamName, withNewStore } from './with-store.ts';
 
 export const keysCreate: Command = {
   name: 'keys create',
-  summary: 'Create an API key, and its team if there is none',
+  summary: 'Create an API key, and its team if it does not exist',
   flags: {
     team: { help: 'name of the team (required)' },
     name: { help: 'a name for the key, shown in lists' },
-    scope: { help: 'ingest (record traces only), read, or full; default full' },
-    expires: { help: 'lifetime of the key, such as 90d or 12h; it does not expire by default' },
+    scope: { help: 'ingest (only record traces), read (only read) or full (both); default full' },
+    expires: { help: 'lifetime of the key, such as 90d or 12h; by default it does not expire' },
     ...storeFlags,
   },
   more: 'The key is shown once. Only its hash is stored.',
@@ -22,7 +22,7 @@ export const keysCreate: Command = {
   run: withNewStore(async (store, clock, call) => {
     const { team: teamName, name, scope: scopeName = 'full', expires } = call.flags;
     if (teamName === undefined) {
-      throw new OperatorError('--team is missing. Give the name of a team.');
+      throw new OperatorError('--team is missing. Specify the name of a team.');
     }
     const scope = scopes.find((known) => known === scopeName);
     if (!scope) throw new OperatorError(`--scope must be one of ${scopes.join(', ')}.`);

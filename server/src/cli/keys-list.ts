@@ -7,7 +7,7 @@ import { chosenTeam, withStore } from './with-store.ts';
 
 export const keysList: Command = {
   name: 'keys list',
-  summary: 'List API keys by id and prefix',
+  summary: 'List API keys with their ids and prefixes',
   flags: { team: { help: 'only the keys of this team' }, ...storeFlags },
   run: withStore(async (store, clock, call) => {
     const team = await chosenTeam(call, store);

@@ -12,7 +12,7 @@ export function printKey(
   const expires = optionalTime(expiresAtUs);
   call.print({ key, key_id: id, team_id: team.id, team: team.name, scope, name, expires }, key);
   call.hint(
-    `API key ${id} of the team "${team.name}": scope ${scope}, ` +
+    `API key ${id} for the team "${team.name}": scope ${scope}, ` +
       `${expires === null ? 'does not expire' : `valid until ${expires}`}. It is not shown again.`,
   );
 }

@@ -18,14 +18,14 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Run the service',
   flags: settingFlags(...allSettings),
-  more: `A flag takes precedence over its environment variable. Only an environment variable can set:\n  ${envOnlyHelp}`,
+  more: `A flag takes precedence over its environment variable. One setting has no flag:\n  ${envOnlyHelp}`,
   async run(call) {
     const config = readConfig(call.flags);
     // Loaded only here: the other commands do not need the HTTP stack and start in a fifth of the time.
     const { startService } = await import('../main.ts');
     const service = await startService(config);
     const stopped = untilAskedToStop(service);
-    // After the signal handlers: a reader of the greeting may send a signal at once.
+    // After the signal handlers: a reader of the startup message may send a signal at once.
     greet(call, service);
     await stopped;
   },
@@ -49,19 +49,19 @@ function greet(call: Call, service: Service): void {
     logger.error(
       { reason: error.message },
       first === null
-        ? 'the greeting could not be written to standard output'
-        : `the greeting with the first key could not be written to standard output; to create another key, run: ${createKey}`,
+        ? 'the startup message could not be written to standard output'
+        : `the startup message with the first key could not be written to standard output; to create another key, run: ${createKey}`,
     );
   process.stdout.on('error', lost);
   process.stdout.write(`${greeting(call, service)}\n`);
 }
 
 function greeting(call: Call, { url, first, hasDashboard }: Service): string {
-  const listens = `TraceTally listens on ${url}`;
+  const listening = `TraceTally is listening on ${url}`;
   const dashboard = hasDashboard ? `Dashboard: ${url}/` : noDashboard;
-  if (first === null) return `${listens}\n${dashboard}`;
+  if (first === null) return `${listening}\n${dashboard}`;
   const { key, signInCode } = first;
-  return `${listens}
+  return `${listening}
 
 This database is new. Here is an API key for its team "${defaultTeam}". It is shown only once:
 
@@ -87,7 +87,7 @@ function dashboardParagraph(call: Call, url: string, code: string): string {
   const isDefault = url === readServerUrl({}, {});
   const address = isDefault ? [] : flagWords('url', url);
   const again = call.line('sign-in', ...flagWords('team', defaultTeam), ...address);
-  return `Open the dashboard, signed in. The link ${codeLifeInWords}:
+  return `To open the dashboard, use this link. It signs you in, ${codeLifeInWords}:
 
   ${signInLink(url, code)}
 

@@ -6,7 +6,7 @@ import { flagWords } from './shell-words.ts';
 /** Flags of commands that print a link to a server. */
 export const addressFlags: Readonly<Record<string, Flag>> = {
   url: {
-    help: 'address of the server for the browser, such as https://tally.example; default from the flags below',
+    help: 'address of the server in the browser, such as https://tally.example; by default from --host, --port and --base-path',
   },
   ...settingFlags('host', 'port', 'basePath'),
 };
@@ -19,7 +19,7 @@ export function serverAddress(call: Call): string {
   const isPlain = url !== null && /^https?:$/.test(url.protocol) && !/[?#@]/.test(text);
   if (isPlain) return url.href.replace(/\/+$/, '');
   throw new OperatorError(
-    '--url is not valid: expected an address such as https://tally.example/v1.',
+    '--url is not valid. Expected an address such as https://tally.example/v1.',
   );
 }
 

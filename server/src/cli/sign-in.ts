@@ -15,17 +15,17 @@ import { chosenTeam, keyWithId, withStore } from './with-store.ts';
 
 export const signIn: Command = {
   name: 'sign-in',
-  summary: 'Print a one-time link that opens the dashboard signed in',
+  summary: 'Print a one-time link that signs you in to the dashboard',
   flags: {
-    team: { help: 'sign in to this team, with its newest live key that can read' },
+    team: { help: 'sign in to this team, with its newest valid key that can read' },
     'key-id': { help: 'sign in with this key instead' },
     ...storeFlags,
     ...addressFlags,
   },
   more:
-    `The link ${codeLifeInWords}, and does not contain a key. It starts a session that can only read. The session lasts at most\n` +
-    `${limits.sessionLifeMs / 3_600_000} hours and ends when its API key expires or is revoked. With --team, a key with the scope read is preferred to one with the\n` +
-    'scope full.',
+    `The link ${codeLifeInWords}. It contains a one-time code, not a key, and starts a session that can only read.\n` +
+    `The session lasts at most ${limits.sessionLifeMs / 3_600_000} hours, and ends when its API key expires or is revoked. With --team, a key with the scope "read" is\n` +
+    'preferred over one with the scope "full".',
   examples: ['sign-in --team search --url https://tally.example'],
   run(call) {
     const url = serverAddress(call);
@@ -38,7 +38,7 @@ export const signIn: Command = {
       const expires = formatTimestamp(record.expiresAtUs);
       call.print({ link, code, expires, team_id: teamId, team: teamName, key_id: id }, link);
       call.hint(
-        `The link signs in to the team "${teamName}" and ${codeLifeInWords}. Its session uses the key ${id}.`,
+        `The link signs you in to the team "${teamName}", ${codeLifeInWords}. Its session uses the key ${id}.`,
       );
     })(call);
   },
@@ -47,7 +47,7 @@ export const signIn: Command = {
 async function chooseKey(store: Store, call: Call, nowUs: number): Promise<KeyRecord> {
   const keyId = call.flags['key-id'];
   if ((call.flags['team'] === undefined) === (keyId === undefined)) {
-    throw new OperatorError('Give either --team or --key-id.');
+    throw new OperatorError('Specify either --team or --key-id.');
   }
   const team = await chosenTeam(call, store);
   if (team === null) return usableKey(await keyWithId(call, store, keyId ?? ''), nowUs);
@@ -55,7 +55,7 @@ async function chooseKey(store: Store, call: Call, nowUs: number): Promise<KeyRe
   if (key) return key;
   const create = ['keys', 'create', ...flagWords('team', team.name), '--scope', 'read'];
   throw new OperatorError(
-    `The team "${team.name}" has no live key with the scope read or full. ` +
+    `The team "${team.name}" has no valid key with the scope "read" or "full". ` +
       `To create one, run: ${call.line(...create)}`,
   );
 }
@@ -74,7 +74,8 @@ export async function sessionKey(
 
 function usableKey(key: KeyRecord, nowUs: number): KeyRecord {
   const state = keyState(key, nowUs);
-  if (state !== 'live') throw new OperatorError(`The key ${key.id} is not live: it is ${state}.`);
+  if (state === 'expired') throw new OperatorError(`The key ${key.id} has expired.`);
+  if (state === 'revoked') throw new OperatorError(`The key ${key.id} was revoked.`);
   if (allows(key.scope, 'read')) return key;
   throw new OperatorError(
     `The key ${key.id} has the scope "${key.scope}", which does not allow reading.`,

@@ -35,7 +35,7 @@ export function findCommand(
   if (first.startsWith('-')) {
     const flag = nameOfFlag(first);
     const meant = suggestion(flag, ['--help', '--version']);
-    throw new UsageError(`Unknown flag ${flag}.${meant} A command comes first.`);
+    throw new UsageError(`Unknown flag ${flag}.${meant} Put the command first.`);
   }
   const group = groupOf(commands, first);
   if (group.length === 0) {
@@ -46,9 +46,10 @@ export function findCommand(
   }
   const names = group.map(({ name }) => name);
   if (second === '') {
-    throw new UsageError(`"${first}" is not a whole command: ${oneOf(names)}.`, first);
+    const either = `${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
+    throw new UsageError(`"${first}" is not a complete command. Use ${either}.`, first);
   }
-  const meant = suggestion(`${first} ${second}`, names) || ` Known are ${names.join(', ')}.`;
+  const meant = suggestion(`${first} ${second}`, names) || ` The commands are ${names.join(', ')}.`;
   throw new UsageError(`Unknown command "${first} ${shown(second)}".${meant}`, first);
 }
 
@@ -73,7 +74,7 @@ export function parseCall(command: Command, args: readonly string[]): ParsedCall
   for (const token of tokens) {
     if (token.kind === 'positional') words.push(token.value);
     if (token.kind !== 'option') continue;
-    const flag = command.flags[token.name];
+    const flag = Object.hasOwn(command.flags, token.name) ? command.flags[token.name] : null;
     if (!flag || !token.rawName.startsWith('--')) {
       const known = [...Object.keys(command.flags), 'help'].map((name) => `--${name}`);
       // A word after a single dash, such as -team, was split into letters.
@@ -94,7 +95,7 @@ function valueProblem({ type }: Flag, { rawName, value, inlineValue }: FlagToken
   if (type === 'boolean') return inlineValue ? `${rawName} takes no value.` : null;
   if (value === undefined) return `${rawName} needs a value.`;
   if (inlineValue || !value.startsWith('-')) return null;
-  return `${rawName} needs a value. A value that begins with a dash is written ${rawName}=VALUE.`;
+  return `${rawName} needs a value. If the value begins with a dash, write ${rawName}=VALUE.`;
 }
 
 interface FlagToken {
@@ -109,8 +110,8 @@ function wordsProblem({ name, words = [] }: Command, given: readonly string[]): 
   if (missing !== undefined) return `"${name}" needs ${missing}.`;
   const extra = given[words.length];
   if (extra === undefined) return null;
-  const takes = words.length === 0 ? 'no arguments' : `only ${words.join(' ')}`;
-  return `Unexpected argument "${shown(extra)}": "${name}" takes ${takes} besides flags.`;
+  const taken = [...words, 'flags'].join(' and ');
+  return `Unexpected argument "${shown(extra)}": "${name}" takes only ${taken}.`;
 }
 
 /** `--team=search` is the flag `--team`. */
@@ -121,10 +122,6 @@ function nameOfFlag(arg: string): string {
 function suggestion(typed: string, known: readonly string[]): string {
   const meant = closest(typed, known);
   return meant === null ? '' : ` Did you mean ${meant}?`;
-}
-
-function oneOf(names: readonly string[]): string {
-  return `use ${names.slice(0, -1).join(', ')} or ${names.at(-1)}`;
 }
 
 /** An argument in the wrong place may be an API key or a sign-in code; those are not repeated. */

@@ -1,3 +1,4 @@
+import { counted } from '../core/counted.ts';
 import type { Store } from '../store/store.ts';
 import type { TeamSummary } from '../store/teams-and-keys.ts';
 import type { TeamFindings } from '../tools/verify.ts';
@@ -11,13 +12,13 @@ export const verify: Command = {
   name: 'verify',
   summary: 'Check that every stored sum and payload is correct',
   flags: {
-    team: { help: 'only this team' },
+    team: { help: 'check only this team' },
     repair: { type: 'boolean', help: 'add up the sums of a team again if they are wrong' },
     ...storeFlags,
   },
   more:
-    'Recomputes every sum from the traces, checks every payload, and compares. It may run while a server runs on the same database.\n' +
-    'The exit code is 0 if everything is correct. Otherwise it is 1, and the differences are printed.\n' +
+    'Recomputes every sum from the traces, compares it with the stored one, and checks every payload. You can run it while a server runs\n' +
+    'on the same database. The exit code is 0 if everything is correct. Otherwise it is 1, and the differences are printed.\n' +
     '\n' +
     'With --repair, sums and lookups that are wrong are built again from the traces, while the server runs. Traces are never changed: if\n' +
     'some are missing, nothing of that team is repaired, since its sums still contain them. Restore a backup in that case.',
@@ -37,8 +38,8 @@ export const verify: Command = {
       ...repaired.map((name) => `team ${name}: the sums were wrong and have been repaired`),
       ...differences,
       ok
-        ? `Everything is correct: ${teams.length} teams, ${traces} traces.`
-        : `Found ${differences.length} differences.`,
+        ? `Everything is correct: ${counted(teams.length, 'team')}, ${counted(traces, 'trace')}.`
+        : `Found ${counted(differences.length, 'difference')}.`,
     ];
     const product = { ok, teams: teams.length, traces, differences };
     call.print(call.switches.has('repair') ? { ...product, repaired } : product, lines.join('\n'));

@@ -17,20 +17,16 @@ const systemClock = { kind: 'system' } as const;
 type Work = (store: Store, clock: Clock, call: Call) => Promise<boolean | void>;
 
 /** Runs a command on the store that its flags name, which must exist. A server may run on it. */
-export function withStore(work: Work): Command['run'] {
-  return onStore(work, { mustExist: true });
-}
-
-/** The same, but creates the store if there is none. */
-export function withNewStore(work: Work): Command['run'] {
-  return onStore(work, { mustExist: false });
-}
-
-function onStore(work: Work, options: { mustExist: boolean }): Command['run'] {
+export function withStore(work: Work, options = { mustExist: true }): Command['run'] {
   return async (call) => {
     await using store = await openTool(readDatabase(call.flags), options);
     return await work(store, openClock(systemClock), call);
   };
+}
+
+/** The same, but creates the store if it does not exist. */
+export function withNewStore(work: Work): Command['run'] {
+  return withStore(work, { mustExist: false });
 }
 
 /** Opens a store beside a server that may be running. `await using` closes it whatever happens. */
@@ -69,7 +65,7 @@ export async function keyWithId(call: Call, store: Store, keyId: string): Promis
   const list = `To list the ids of the keys, run: ${call.line('keys', 'list')}`;
   // It may be a valid key that was pasted in place of its id, and must not be printed.
   if (isWellFormedKey(keyId)) {
-    throw new OperatorError(`Give the id of the key, not the key itself. ${list}`);
+    throw new OperatorError(`Specify the id of the key, not the key itself. ${list}`);
   }
   throw new OperatorError(`There is no key "${keyId}". ${list}`);
 }
@@ -80,7 +76,7 @@ export function checkName(flag: string, name: string): string {
   if (chars >= 1 && chars <= limits.nameCharsMax && !/\p{Cc}/u.test(name))
     return name.toWellFormed();
   throw new OperatorError(
-    `${flag} must be 1 to ${limits.nameCharsMax} characters, without control characters.`,
+    `${flag} must have 1 to ${limits.nameCharsMax} characters, and no control characters.`,
   );
 }
 

@@ -41,6 +41,13 @@ export function everyDay(
   });
 }
 
+/** False if the tallies were added up by the days of another time zone. */
+export function areDaysOf(calendar: Calendar, tallies: readonly Tally[]): boolean {
+  return tallies.every(
+    ({ startUs }) => startUs !== null && calendar.startOfDay(calendar.dayOf(startUs)) === startUs,
+  );
+}
+
 /** The mean over the traces that have a latency, rounded half up; 0 if there are none. */
 export function averageLatency({ latency_sum, latency_count }: Measures): bigint {
   return latency_count === 0 ? 0n : divideHalfUp(latency_sum, BigInt(latency_count));

@@ -46,11 +46,7 @@ export class FairShare {
 
   /** Takes the amount unconditionally, for memory that is already in use and must be counted. */
   take({ teamId, keyId }: Holder, amount: number): void {
-    let team = this.#teams.get(teamId);
-    if (!team) {
-      team = { held: 0, byKey: new Map() };
-      this.#teams.set(teamId, team);
-    }
+    const team = this.#teams.getOrInsertComputed(teamId, newPart);
     team.held += amount;
     team.byKey.set(keyId, (team.byKey.get(keyId) ?? 0) + amount);
     this.#used += amount;
@@ -72,3 +68,5 @@ interface TeamPart {
   held: number;
   byKey: Map<string | null, number>;
 }
+
+const newPart = (): TeamPart => ({ held: 0, byKey: new Map() });

@@ -33,13 +33,13 @@ for (let octave = cellBits, bucket = 0; octave < 31; octave++) {
   }
 }
 
-/** The bucket of a latency of 0 to 2^31 - 1 milliseconds. */
-export function bucketOf(latencyMs: number): number {
-  if (latencyMs < cellsPerOctave) return latencyMs;
-  const octave = 31 - Math.clz32(latencyMs);
-  const cell = (latencyMs >>> (octave - cellBits)) & (cellsPerOctave - 1);
+/** The bucket of a latency, from 0 to 2^31 - 1. */
+export function bucketOf(milliseconds: number): number {
+  if (milliseconds < cellsPerOctave) return milliseconds;
+  const octave = 31 - Math.clz32(milliseconds);
+  const cell = (milliseconds >>> (octave - cellBits)) & (cellsPerOctave - 1);
   let bucket = firstBuckets[octave * cellsPerOctave + cell] ?? 0;
-  while ((firsts[bucket + 1] ?? Infinity) <= latencyMs) bucket += 1;
+  while ((firsts[bucket + 1] ?? Infinity) <= milliseconds) bucket += 1;
   return bucket;
 }
 

@@ -74,7 +74,7 @@ function inOrder(latencies: Histogram): Iterable<readonly [number, number]> {
 
 export function decodeMeasures(bytes: Uint8Array, calls: number, isError: boolean): Measures {
   const reader = new VarintReader(bytes);
-  if (reader.readNumber() !== version) throw new Error('the stored sums have an unknown version');
+  if (reader.readNumber() !== version) throw new Error(unknownVersion);
   const measures = noMeasures();
   readSums(reader, measures);
   measures.calls = calls;
@@ -85,6 +85,56 @@ export function decodeMeasures(bytes: Uint8Array, calls: number, isError: boolea
   }
   return measures;
 }
+
+/**
+ * The stored form of stored sums plus those of a batch. A histogram may have hundreds of buckets of which a batch changes a few, so it is
+ * merged without being decoded.
+ */
+export function addToEncoded(stored: Uint8Array, batch: Measures): Uint8Array {
+  const reader = new VarintReader(stored);
+  if (reader.readNumber() !== version) throw new Error(unknownVersion);
+  const writer = new VarintWriter(stored.length + 8 * batch.latencies.size);
+  writer.writeNumber(version);
+  mergeSums(reader, writer, batch);
+  mergeLatencies(reader, writer, [...inOrder(batch.latencies)]);
+  return writer.bytes();
+}
+
+const mergeSums = compile<(reader: VarintReader, writer: VarintWriter, batch: Measures) => void>(
+  `(reader, writer, batch) => {
+    ${countNames.map((name) => `writer.writeNumber(reader.readNumber() + batch.${name});`).join(' ')}
+    ${sumNames.map((name) => `writer.writeBigInt(reader.readBigInt() + batch.${name});`).join(' ')}
+  }`,
+);
+
+/** Both are ordered by bucket. Each bucket is stored as the distance to the one before it. */
+function mergeLatencies(
+  reader: VarintReader,
+  writer: VarintWriter,
+  added: readonly (readonly [bucket: number, count: number])[],
+): void {
+  let written = 0;
+  let at = 0;
+  const write = (bucket: number, count: number): void => {
+    writer.writeNumber(bucket - written);
+    writer.writeNumber(count);
+    written = bucket;
+  };
+  for (let bucket = 0; !reader.isAtEnd;) {
+    bucket += reader.readNumber();
+    let count = reader.readNumber();
+    for (; at < added.length; at++) {
+      const [addedBucket = 0, addedCount = 0] = added[at] ?? [];
+      if (addedBucket > bucket) break;
+      if (addedBucket === bucket) count += addedCount;
+      else write(addedBucket, addedCount);
+    }
+    write(bucket, count);
+  }
+  for (const [bucket, count] of added.slice(at)) write(bucket, count);
+}
+
+const unknownVersion = 'the stored sums have an unknown version';
 
 const readSums = compile<(reader: VarintReader, measures: Measures) => void>(
   `(reader, measures) => {

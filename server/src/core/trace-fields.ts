@@ -48,12 +48,13 @@ const declarations = {
   latency_ms: { kind: 'count', description: 'Response time in milliseconds.' },
   cost_usd: {
     kind: 'dollars',
-    description: 'Cost in US dollars. Sums are exact to 12 decimals.',
+    description:
+      'Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits.',
   },
   status: {
     kind: 'status',
     column: 'is_error',
-    description: 'If left out: `error` if `error_message` is not empty, otherwise `success`.',
+    description: 'Default: `error` if `error_message` is not empty, otherwise `success`.',
   },
   error_message: { kind: 'text', zstdBit: 4, description: 'Error details if the call failed.' },
   feature_name: { kind: 'label', description: 'Feature label used for analytics.' },

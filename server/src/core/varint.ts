@@ -1,7 +1,11 @@
 /** Unsigned integers of any size in as few bytes as needed: seven bits per byte, lowest first, the high bit set if more follow. */
 export class VarintWriter {
-  #bytes = new Uint8Array(firstBytes);
+  #bytes: Uint8Array;
   #length = 0;
+
+  constructor(bytes = usualBytes) {
+    this.#bytes = new Uint8Array(bytes);
+  }
 
   /** A value below 2^53. */
   writeNumber(value: number): void {
@@ -32,7 +36,7 @@ export class VarintWriter {
 }
 
 /** Enough for most sums. */
-const firstBytes = 64;
+const usualBytes = 64;
 
 export class VarintReader {
   readonly #bytes: Uint8Array;

@@ -5,10 +5,7 @@ import type { Measures } from '../core/measures.ts';
 import type { Tally } from '../core/query.ts';
 import type { LabelName } from '../core/trace-fields.ts';
 
-/**
- * Formats analytics records as JSON by hand, since `JSON.stringify` cannot write numbers with exactly six decimals or integers
- * over 2^53.
- */
+/** Formats analytics records as JSON by hand: `JSON.stringify` cannot write exactly six decimals, or integers over 2^53. */
 export function overviewJson(measures: Measures): string {
   return (
     `{"total_calls":${measures.calls},"avg_latency_ms":${averageLatency(measures)}` +

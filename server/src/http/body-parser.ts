@@ -7,10 +7,7 @@ import { readBody, unpackGzip } from './body-reader.ts';
 import { noteBody } from './idempotency.ts';
 import { hasMoreValues } from './json-values.ts';
 
-/**
- * The service accepts only JSON in UTF-8, uncompressed or as gzip. A `__proto__` key becomes an ordinary
- * property, which nothing reads.
- */
+/** Accepts only JSON in UTF-8, uncompressed or as gzip. A `__proto__` key becomes an ordinary property, which nothing reads. */
 export function acceptOnlyJson(app: FastifyInstance, budget: BodyBudget): void {
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, payload, done) => {

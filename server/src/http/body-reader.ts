@@ -53,10 +53,7 @@ export function readBody(
 
 const nothing = Buffer.alloc(0);
 
-/**
- * Decompresses gzip chunk by chunk, up to the limit of the route, and counts each chunk against the budget before the next one: the
- * size that the compressed body claims cannot be trusted.
- */
+/** Decompresses gzip and counts each chunk before the next one: the size that the compressed body claims cannot be trusted. */
 export async function unpackGzip(
   request: FastifyRequest,
   packed: Buffer,

@@ -24,7 +24,7 @@ export function queryErrors(
       case 'additionalProperties':
         return unknownParameter(String(error.params['additionalProperty']), parameters);
       case 'type':
-        return { field, message: 'must be given only once' };
+        return { field, message: 'must appear only once' };
       default:
         return { field, message: parameters[field]?.rule ?? messageOf(error) };
     }
@@ -35,10 +35,10 @@ export function queryErrors(
 /** A name long enough to be an API key is not repeated. */
 function unknownParameter(name: string, parameters: QueryParameters): FieldError {
   const isShown = name.length < limits.envKeyCharsMin && /^[\w.[\]-]+$/.test(name);
-  const known = Object.keys(parameters).join(', ') || 'none';
+  const known = Object.keys(parameters).join(', ');
   return {
     field: isShown ? name : 'query',
-    message: `is not a known parameter; this path has ${known}`,
+    message: `is not a known parameter; this endpoint ${known ? `accepts ${known}` : 'has none'}`,
   };
 }
 
@@ -85,7 +85,7 @@ const withArticle: Readonly<Record<string, string>> = {
   number: 'a finite number',
   string: 'a string',
   object: 'a JSON object',
-  array: 'a list',
+  array: 'an array',
 };
 
 function quoted(values: unknown): string {

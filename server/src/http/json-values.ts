@@ -5,9 +5,8 @@ const separators = new Uint8Array(256);
 for (const sign of ',[{') separators[sign.charCodeAt(0)] = 1;
 
 /**
- * Whether a JSON text has more than `valuesMax` values, not counting field names. It scans the bytes once without parsing them:
- * 20 MB can contain 7 million empty lists, which would take seconds and half a gigabyte to parse. An empty list or object counts one
- * too many.
+ * Whether a JSON text has more than `valuesMax` values, not counting field names; an empty list or object counts as two. It scans the
+ * bytes without parsing them: 20 MB can contain 7 million empty lists, which would take seconds and half a gigabyte to parse.
  */
 export function hasMoreValues(json: Uint8Array, valuesMax: number): boolean {
   // The shortest value takes two bytes, including its separator.

@@ -60,18 +60,14 @@ export const PageQuery = Type.Object({
   preview_chars: Type.Optional(
     upTo(
       limits.previewCharsMax,
-      `Shortens ${listed(previewedNames)} to their first characters, for lists that show a preview.`,
+      `Shortens ${listed(previewedNames)} to this many characters, for lists that show a preview.`,
     ),
   ),
 });
 
-/** Without a limit the whole list is returned. */
 export const GroupQuery = Type.Object({
   limit: Type.Optional(
-    upTo(
-      limits.groupRowsMax,
-      'Return only the first records of the list, such as the 100 most used names.',
-    ),
+    upTo(limits.groupRowsMax, 'Maximum number of records to return. By default, all are returned.'),
   ),
 });
 
@@ -85,7 +81,7 @@ export const IdempotencyHeaders = Type.Object({
       openapi: { type: 'string', minLength: 1, maxLength: limits.idempotencyKeyCharsMax },
       description:
         'Makes retries safe: a request with the same key and body within 24 hours stores nothing and gets the first reply again, ' +
-        'with the header `Idempotent-Replayed: true`. The same key with a different body gets a 422.',
+        'with the header `Idempotent-Replayed: true`. The same key with a different body or path gets a 422.',
     }),
   ),
 });

@@ -56,10 +56,7 @@ function isFailureOfService(status: number): boolean {
 
 /** Our codes for Fastify's errors. */
 const frameworkCodes: Readonly<Record<string, ErrorCode>> = {
-  FST_ERR_CTP_BODY_TOO_LARGE: 'body_too_large',
   FST_ERR_CTP_INVALID_MEDIA_TYPE: 'unsupported_media_type',
-  FST_ERR_CTP_INVALID_CONTENT_LENGTH: 'malformed_request',
-  FST_ERR_CTP_EMPTY_JSON_BODY: 'malformed_json',
   FST_ERR_BAD_URL: 'route_not_found',
   // The caller disconnected while sending the body.
   ECONNRESET: 'malformed_request',

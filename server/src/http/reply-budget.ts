@@ -16,10 +16,7 @@ import { slicesOf } from './text-slices.ts';
 export interface ReplyBudget {
   /** The bytes that all replies hold now. */
   readonly usedBytes: number;
-  /**
-   * A hook for reads that may be large: 503 if the caller's unread replies fill its share. If many arrive at once, they are
-   * spread over several turns of the event loop.
-   */
+  /** A hook for large reads: 503 if the caller's unread replies fill its share. Many at once are spread over event-loop turns. */
   admit(request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void): void;
   /** Sends a JSON text. Fails with 503 if it is large and exceeds the caller's share. */
   send(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply;

@@ -14,10 +14,9 @@ interface Turns {
 }
 
 /**
- * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests makes hundreds of
- * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait is disconnected: Node.js has no way to
- * stop reading requests out of a packet that has arrived, so what it makes of them must at least be gone soon. Everything is made once per
- * connection: a closure and an entry per request would double the cost of garbage collection.
+ * Handles the requests of one connection one after the other. Without this, one packet of pipelined requests creates hundreds of
+ * replies, all held in memory until the peer reads them. A peer that pipelines more than may wait is disconnected. Everything is created
+ * once per connection: a closure and an entry per request would double the cost of garbage collection.
  */
 export function inTurns(handle: RequestListener): RequestListener {
   const bySocket = new WeakMap<Socket, Turns>();

@@ -13,32 +13,28 @@ function refTo<T extends TSchema>(schema: T) {
 /** Registered by name, so that the OpenAPI document has one component per schema. */
 export const components: TSchema[] = [TraceInputSchema, TraceSchema, ListedTraceSchema];
 
-function component(id: string, fields: TProperties, options: TObjectOptions = closed) {
-  const schema = Type.Object(fields, { $id: id, ...options });
+function component(id: string, description: string, fields: TProperties, options = closed) {
+  const schema = Type.Object(fields, { $id: id, description, ...options });
   components.push(schema);
   return refTo(schema);
 }
 
-const closed = { additionalProperties: false };
+const closed: TObjectOptions = { additionalProperties: false };
 const fieldErrors = Type.Array(Type.Object({ field: Type.String(), message: Type.String() }));
 
-const TracePage = component('TracePage', {
+const TracePage = component('TracePage', 'One page of traces.', {
   traces: Type.Array(refTo(ListedTraceSchema)),
   total: Type.Integer({ description: "Total number of the team's traces." }),
   page: Type.Integer(),
   limit: Type.Integer({ description: 'The page size that was used.' }),
 });
 
-const Rejection = component(
-  'Rejection',
-  {
-    index: Type.Integer({ description: 'Index of the trace in the request, starting at 0.' }),
-    errors: fieldErrors,
-  },
-  { ...closed, description: 'A trace that was not stored.' },
-);
+const Rejection = component('Rejection', 'A trace that was not stored.', {
+  index: Type.Integer({ description: 'Index of the trace in the request, starting at 0.' }),
+  errors: fieldErrors,
+});
 
-const BatchReply = component('BatchReply', {
+const BatchReply = component('BatchReply', 'The stored and the rejected traces.', {
   traces: Type.Array(refTo(ListedTraceSchema), { description: 'The stored traces, in order.' }),
   rejected: Type.Array(Rejection),
 });
@@ -72,7 +68,7 @@ const groupFields = {
   success_rate: rate,
 };
 
-const Overview = component('Overview', {
+const Overview = component('Overview', "Totals over all of the team's traces.", {
   total_calls: Type.Integer(),
   avg_latency_ms: latency,
   total_cost_usd: dollars,
@@ -80,17 +76,17 @@ const Overview = component('Overview', {
   error_count: Type.Integer(),
 });
 
-const ModelRecord = component('ModelRecord', {
+const ModelRecord = component('ModelRecord', 'Totals of one model.', {
   [breakdownFields.model]: Type.String(),
   ...groupFields,
 });
 
-const FeatureRecord = component('FeatureRecord', {
+const FeatureRecord = component('FeatureRecord', 'Totals of one feature.', {
   [breakdownFields.feature]: Type.String(),
   ...groupFields,
 });
 
-const DailyRecord = component('DailyRecord', {
+const DailyRecord = component('DailyRecord', "Totals of one day in the team's time zone.", {
   date: Type.String({ format: 'date' }),
   label: Type.String({ examples: ['Nov 4'] }),
   call_count: Type.Integer(),
@@ -101,6 +97,7 @@ const DailyRecord = component('DailyRecord', {
 
 const Problem = component(
   'Problem',
+  'RFC 9457 problem document.',
   {
     type: Type.String(),
     title: Type.String(),
@@ -115,7 +112,7 @@ const Problem = component(
       description: 'Only for `invalid_input`: one entry per invalid field.',
     }),
   },
-  { description: 'RFC 9457 problem document.' },
+  {},
 );
 
 export const TraceBody = refTo(TraceInputSchema);
@@ -142,32 +139,24 @@ export const problem = (description: string): TSchema =>
     content: { 'application/problem+json': { schema: Problem } },
   });
 
-/** The error replies of routes, for the OpenAPI document. */
-export const failures = {
-  key: {
-    401: problem('API key missing, unknown, expired or revoked.'),
-    403: problem('The API key does not have the required scope.'),
-  },
-  tooMany: { 429: problem('Too many failed attempts, or rate limit exceeded.') },
-  invalidOrReused: {
-    422: problem(
-      'Invalid input, or an Idempotency-Key that was already used with a different body.',
-    ),
-  },
-  body: {
-    400: problem('Malformed JSON, UTF-8 or gzip.'),
-    413: problem('Body too large.'),
-    415: problem('Not application/json, or a Content-Encoding other than gzip.'),
-  },
-  write: {
-    503: problem('Overloaded, or the store is not responding.'),
-    507: problem('Disk full.'),
-  },
-} as const;
+const failures = {
+  401: problem('API key missing, unknown, expired or revoked.'),
+  403: problem('The API key does not have the required scope.'),
+  429: problem('Too many failed attempts, or rate limit exceeded.'),
+  503: problem('Overloaded, or the store is not responding.'),
+};
 
-export const readFailures = {
-  ...failures.key,
-  422: problem('Invalid input.'),
-  ...failures.tooMany,
-  503: problem('The store is not responding.'),
+/** The error replies of routes that read, for the OpenAPI document. */
+export const readFailures = { ...failures, 422: problem('Invalid input.') };
+
+/** The error replies of routes that record traces. */
+export const writeFailures = {
+  ...failures,
+  400: problem('Malformed JSON, UTF-8 or gzip.'),
+  413: problem('Body too large.'),
+  415: problem('Not application/json, or a Content-Encoding other than gzip.'),
+  422: problem(
+    'Invalid input, or an Idempotency-Key that was already used with a different body or path.',
+  ),
+  507: problem('Disk full.'),
 };

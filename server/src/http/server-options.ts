@@ -87,7 +87,10 @@ class BrokenReplies extends LogController {
     const reason = error.stack ?? error.message;
     const route = request.routeOptions.url ?? null;
     if (!this.#failures.admit({ code: 'internal', route, reason })) return;
-    this.#failures.logger.error({ request_id: request.id, reason }, 'a reply ended early');
+    this.#failures.logger.error(
+      { request_id: request.id, reason },
+      'a reply could not be sent completely',
+    );
   }
 }
 

@@ -94,10 +94,7 @@ export function openSessions(
       refuseExpired(key, nowUs);
       requireScope(key, 'read');
       const endsAtUs = Math.min(nowUs + limits.sessionLifeMs * 1000, key.expiresAtUs ?? Infinity);
-      return {
-        caller: callerOf(key, endsAtUs),
-        cookie: sealSession(key, endsAtUs, secret),
-      };
+      return { caller: callerOf(key, endsAtUs), cookie: sealSession(key, endsAtUs, secret) };
     },
   };
 }

@@ -7,10 +7,7 @@ declare module 'fastify' {
   }
 }
 
-/**
- * A parameter that has no effect on a read is probably a typing error, so reads refuse parameters that they do not have.
- * Writes ignore them: no trace is lost because of an odd query.
- */
+/** Reads reject unknown parameters, which are probably typing errors. Writes ignore them, so that no trace is lost because of one. */
 export function refuseUnknownParameters(app: FastifyInstance): void {
   app.addHook('onRoute', (route) => {
     const isRead = [route.method].flat().every((method) => method === 'GET' || method === 'HEAD');

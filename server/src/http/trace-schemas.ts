@@ -118,11 +118,11 @@ export const TraceInputSchema = Type.Unsafe<TraceInput>(
 export const TraceSchema = Type.Object(withStamps(mapFields(storedField)), {
   $id: 'Trace',
   additionalProperties: false,
-  description: `A stored trace. Every field is always present, except: ${[...extraNames, 'damaged'].join(', ')}.`,
+  description: `A stored trace. All fields are always present, except ${[...extraNames].join(', ')} and damaged.`,
 });
 
 export const ListedTraceSchema = Type.Object(withStamps(mapFields(listedField)), {
   $id: 'ListedTrace',
   additionalProperties: false,
-  description: `A stored trace. The request may leave out these fields: ${payloadNames.join(', ')}.`,
+  description: `A stored trace. The parameter \`omit\` can leave out these fields: ${payloadNames.join(', ')}.`,
 });

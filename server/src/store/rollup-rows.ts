@@ -1,4 +1,4 @@
-import { addMeasures, decodeMeasures, encodeMeasures } from '../core/measures.ts';
+import { addToEncoded, decodeMeasures, encodeMeasures } from '../core/measures.ts';
 import { groupHash } from '../core/rollup.ts';
 import type { Group, Rollup, RollupId } from '../core/rollup.ts';
 
@@ -33,11 +33,11 @@ export function deltasOf(rollups: readonly Rollup[]): RollupDelta[] {
 /** The row after a batch: the stored sums, if there are any, plus those of the batch. */
 export function addedTo(
   stored: Pick<RollupRow, 'calls' | 'sums'> | undefined,
-  { set, grain, bucket, hash, group, measures }: RollupDelta,
+  { set, grain, bucket, hash, measures }: RollupDelta,
 ): RollupRow {
-  const isError = group.status === 'error';
-  if (stored) addMeasures(measures, decodeMeasures(stored.sums, stored.calls, isError));
-  return { set, grain, bucket, hash, calls: measures.calls, sums: encodeMeasures(measures) };
+  const calls = measures.calls + (stored?.calls ?? 0);
+  const sums = stored ? addToEncoded(stored.sums, measures) : encodeMeasures(measures);
+  return { set, grain, bucket, hash, calls, sums };
 }
 
 /** A stored row with its group. */

@@ -12,7 +12,7 @@ type Copyable = Transfer &
   Pick<TeamDirectory, 'teams'> &
   Pick<KeyDirectory, 'keys'> &
   Pick<TraceReader, 'range' | 'timeZone'> &
-  Pick<Roller, 'roll'>;
+  Pick<Roller, 'roll' | 'rebuild'>;
 
 export interface CopyOptions {
   clock: () => number;
@@ -64,7 +64,7 @@ export async function copyStore(
   const users = await to.claim();
   if (users !== null) {
     throw new OperatorError(
-      `The target is in use by ${users}. Stop them and start them again after the copy.`,
+      `The target is in use by ${users}. Stop the servers on it, and start them again after the copy.`,
     );
   }
   let writers = await from.claim();
@@ -78,6 +78,7 @@ export async function copyStore(
   // No server has written since the claim, so this pass copies everything that is left.
   const teams = await catchUp();
   for (const { id } of teams) {
+    await copyTimeZone(from, to, id);
     await rollUp(to, id);
     await copyRequests(from, to, id, clock());
   }
@@ -111,6 +112,12 @@ async function copyTeam(
     onProgress(seq - firstSeq);
   }
   return seq - start;
+}
+
+/** It may have changed since the team was added. */
+async function copyTimeZone(from: Copyable, to: Copyable, teamId: string): Promise<void> {
+  const timeZone = await from.timeZone(teamId);
+  if ((await to.timeZone(teamId)) !== timeZone) await to.rebuild(teamId, timeZone);
 }
 
 /** Otherwise the first reads of the target would have to add up every trace. */
@@ -172,14 +179,14 @@ export async function refuseLateComers(
 
 function isMissing({ name }: TeamSummary, seq: number): OperatorError {
   return new OperatorError(
-    `Trace ${seq} of the team "${name}" is missing in the source. Run tracetally verify for details.`,
+    `Trace ${seq} of the team "${name}" is missing from the source. Run tracetally verify for details.`,
   );
 }
 
 function isBeingWritten(writers: string): OperatorError {
   return new OperatorError(
-    `The source is being written to by ${writers}. Stop the writers and run the copy again: it continues where it stopped. ` +
-      'Or use --follow, and stop them when the copy has caught up.',
+    `The source is in use by ${writers}. Stop the servers on it and run the copy again, which continues where it stopped. ` +
+      'Or use --follow, and stop the servers when the copy has caught up.',
   );
 }
 

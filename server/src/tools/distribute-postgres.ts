@@ -172,7 +172,7 @@ function explain(error: unknown, address: Address): unknown {
   if (error instanceof OperatorError) return error;
   if (stateOf(error) === lockNotAvailable) {
     return new OperatorError(
-      `The tables at ${address.name} are in use. Stop the servers, then run the command again. Nothing was moved.`,
+      `The tables in ${address.name} are in use. Stop the servers, then run the command again. Nothing was moved.`,
     );
   }
   return explainOpening(error, address);

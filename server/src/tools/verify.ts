@@ -97,7 +97,7 @@ class SequenceCheck {
     }
     if (this.traces > 0 && this.#lastUs !== lastUs) {
       this.findings.add(
-        `counter: last time is ${lastUs}, the time of the last trace is ${this.#lastUs}`,
+        `counter: last time is ${lastUs}, but the time of the last trace is ${this.#lastUs}`,
       );
     }
   }

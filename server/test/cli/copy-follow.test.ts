@@ -81,7 +81,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       await eventually('a copy that has caught up', 20_000, () => copy.stderr() !== '');
       assert.match(
         copy.stderr(),
-        /^Caught up\. Stop the servers of the source \(.*server.*\) to finish/,
+        /^Caught up\. To finish the copy, stop the servers on the source \(.*server.*\)/,
       );
       const caughtUp = await tracesIn(target);
       assert.ok(caughtUp > 6000, `${caughtUp} traces`);

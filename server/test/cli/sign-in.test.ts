@@ -70,7 +70,7 @@ describe('tracetally sign-in', { concurrency: 2 }, () => {
     assertRefused(await tool.run(...args, '--port', '0'), 1, /--url/);
   });
 
-  test('prefers the newest live key that may only read, and takes the one of --key-id', async () => {
+  test('prefers the newest valid key that may only read, and takes the one of --key-id', async () => {
     const full = await newKey('several', '--scope', 'full');
     const older = await newKey('several', '--scope', 'read');
     const newer = await newKey('several', '--scope', 'read');
@@ -85,9 +85,9 @@ describe('tracetally sign-in', { concurrency: 2 }, () => {
     assertRefused(
       await tool.run('sign-in', '--team', 'several'),
       1,
-      /team "several" has no live key with the scope read or full.*keys create --team several --scope read/s,
+      /team "several" has no valid key with the scope "read" or "full".*keys create --team several --scope read/s,
     );
-    assertRefused(await tool.run('sign-in', '--key-id', full.key_id), 1, /is not live/);
+    assertRefused(await tool.run('sign-in', '--key-id', full.key_id), 1, /was revoked\.$/m);
   });
 
   test('is refused without a team or a key, with both, or with one that is not there', async () => {

@@ -26,7 +26,10 @@ async function zoneOf(on: Tool, team: string): Promise<string | undefined> {
 describe('the time zone of a team', { concurrency: 2 }, () => {
   test('is the one that it was created with, in its usual spelling, or UTC', async () => {
     const made = await tool.json<TeamJson>(
-      ...['teams', 'create', 'nepal', '--time-zone', 'asia/KATHMANDU'],
+      'teams',
+      'create',
+      'nepal',
+      '--time-zone=asia/KATHMANDU',
     );
     assert.equal(made.time_zone, 'Asia/Kathmandu');
     assert.equal(await zoneOf(tool, 'nepal'), 'Asia/Kathmandu');

@@ -96,17 +96,17 @@ describe('how commands are used', { concurrency: 2 }, () => {
       [[key], 'Unknown command "…".', ''],
       [
         ['teams'],
-        '"teams" is not a whole command: use teams create, teams set or teams list.',
+        '"teams" is not a complete command. Use teams create, teams set or teams list.',
         'teams',
       ],
       [['keys', 'creat'], 'Unknown command "keys creat". Did you mean keys create?', 'keys'],
       [
         ['keys', 'destroy'],
-        'Unknown command "keys destroy". Known are keys create, keys list, keys rotate, keys revoke.',
+        'Unknown command "keys destroy". The commands are keys create, keys list, keys rotate, keys revoke.',
         'keys',
       ],
-      [['--versoin'], 'Unknown flag --versoin. Did you mean --version? A command comes first.', ''],
-      [['--port=1', 'serve'], 'Unknown flag --port. A command comes first.', ''],
+      [['--versoin'], 'Unknown flag --versoin. Did you mean --version? Put the command first.', ''],
+      [['--port=1', 'serve'], 'Unknown flag --port. Put the command first.', ''],
       [['keys', 'list', '--tem', 'a'], 'Unknown flag --tem. Did you mean --team?', 'keys list'],
       [['keys', 'list', '--tem=a'], 'Unknown flag --tem. Did you mean --team?', 'keys list'],
       [['verify', '--data', 'x'], 'Unknown flag --data. Did you mean --database?', 'verify'],
@@ -117,18 +117,14 @@ describe('how commands are used', { concurrency: 2 }, () => {
       [['keys', 'list', '--team'], '--team needs a value.', 'keys list'],
       [
         ['keys', 'list', '--team', '--json'],
-        '--team needs a value. A value that begins with a dash is written --team=VALUE.',
+        '--team needs a value. If the value begins with a dash, write --team=VALUE.',
         'keys list',
       ],
       [['verify', '--json=yes'], '--json takes no value.', 'verify'],
-      [
-        ['verify', 'stray'],
-        'Unexpected argument "stray": "verify" takes no arguments besides flags.',
-        'verify',
-      ],
+      [['verify', 'stray'], 'Unexpected argument "stray": "verify" takes only flags.', 'verify'],
       [
         ['keys', 'revoke', 'a', key],
-        'Unexpected argument "…": "keys revoke" takes only KEY_ID besides flags.',
+        'Unexpected argument "…": "keys revoke" takes only KEY_ID and flags.',
         'keys revoke',
       ],
       [['teams', 'create'], '"teams create" needs NAME.', 'teams create'],
@@ -141,6 +137,13 @@ describe('how commands are used', { concurrency: 2 }, () => {
       assert.equal(said, problem);
       assert.ok(hint.endsWith(`tracetally.js ${`${helpAbout} --help`.trim()}`), hint);
       assert.deepEqual(rest, ['']);
+    });
+  });
+
+  test('a flag with the name of an object member is unknown', async () => {
+    await inParallel(['constructor', '__proto__', 'toString'], async (name) => {
+      const refused = await runCli(['verify', `--${name}=x`]);
+      assertRefused(refused, 2, new RegExp(`^Unknown flag --${name}\\.`));
     });
   });
 

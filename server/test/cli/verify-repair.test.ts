@@ -18,7 +18,10 @@ describe('verify --repair', { concurrency: 3 }, () => {
       const tool = copyOfClean();
       inflict(tool, harm);
       assert.deepEqual(await report(tool, '--repair'), {
-        ...{ ok: true, teams: 2, traces: 2 * rows, differences: [] },
+        ok: true,
+        teams: 2,
+        traces: 2 * rows,
+        differences: [],
         repaired: ['alpha'],
       });
       assert.equal((await report(tool)).ok, true);

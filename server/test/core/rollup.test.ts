@@ -44,9 +44,9 @@ test('one trace is counted once in every grain of every set', () => {
   const hour = us('2026-11-14T18:15:00Z') / 1_000_000;
   const bucketOf = { [grainNumbers.all]: 0, [grainNumbers.day]: day, [grainNumbers.hour]: hour };
   const expected = dimensionSets.flatMap(({ number, grains }) =>
-    grains.map((grain) => [number, grainNumbers[grain], bucketOf[grainNumbers[grain]]]),
+    grains.map((grain) => `${number}/${grainNumbers[grain]}/${bucketOf[grainNumbers[grain]]}`),
   );
-  const found = fold([trace]).map(({ set, grain, bucket }) => [set, grain, bucket]);
+  const found = fold([trace]).map(({ set, grain, bucket }) => `${set}/${grain}/${bucket}`);
   assert.deepEqual(found.sort(), expected.sort());
 });
 

@@ -152,7 +152,7 @@ test('a body without a list of traces is refused, and the field is named', async
     ['{"model":"m"}', 'traces', 'is required'],
     ['{"__proto__":{"traces":[{"model":"m"}]}}', 'traces', 'is required'],
     ...['null', '{}', '{"0":{"model":"m"}}', '"m"', '1', 'true'].map(
-      (value): [string, string, string] => [`{"traces":${value}}`, 'traces', 'must be a list'],
+      (value): [string, string, string] => [`{"traces":${value}}`, 'traces', 'must be an array'],
     ),
     ...['[]', '[{"model":"m"}]', 'null', '"m"', '12', 'true'].map(
       (body): [string, string, string] => [body, 'body', 'must be a JSON object'],

@@ -53,7 +53,7 @@ for (const [path, field] of [
       });
     }
     test('not two of them', async () => {
-      assertFieldError(await ask('?limit=1&limit=2'), 'limit', 'must be given only once');
+      assertFieldError(await ask('?limit=1&limit=2'), 'limit', 'must appear only once');
     });
   });
 }

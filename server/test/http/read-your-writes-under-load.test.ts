@@ -6,10 +6,13 @@ import { draftTrace } from '../../src/core/trace.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { rounds } from '../guarantees/crash-lab.ts';
 import { rollUp } from '../support/roll-up.ts';
+import { chooseSeed, pick, seededRandom } from '../support/seeded-random.ts';
 import { databaseIn, testStore } from '../support/store-place.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
 
+const seed = chooseSeed();
+const random = seededRandom(seed);
 const names = 20_000;
 const clients = 64;
 /** 20,000 in the long form, `CRASH_ROUNDS=20`. */
@@ -40,7 +43,7 @@ after(async () => {
 });
 
 function anyServer(): TestService {
-  return services[Math.floor(Math.random() * services.length)] ?? assert.fail();
+  return pick(random, services);
 }
 
 async function addModels(teamId: string, count: number): Promise<void> {
@@ -52,6 +55,7 @@ async function addModels(teamId: string, count: number): Promise<void> {
 }
 
 test('every acknowledged trace is readable and counted at once on every server, while traces are rolled up and wide breakdowns and large pages are read', async (t) => {
+  t.diagnostic(`seed ${seed}`);
   const done = new AbortController();
   const holders = await Promise.all(Array.from({ length: clients }, () => anyServer().keyFor()));
   const teamIds = holders.map(({ teamId }) => teamId);
@@ -117,7 +121,7 @@ async function readUntil(signal: AbortSignal, path: string, rowsMin: number): Pr
 /** Starts a program that rolls up traces of these teams until it is told to stop. Returns how many rolls it did. */
 function rollUntil(signal: AbortSignal, teamIds: readonly string[]): Promise<number> {
   const program = fileURLToPath(new URL('../support/roll-without-end.ts', import.meta.url));
-  const child = spawn(process.execPath, [program, database, wide.teamId, ...teamIds], {
+  const child = spawn(process.execPath, [program, database, ...teamIds], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   let stdout = '';

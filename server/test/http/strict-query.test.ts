@@ -45,8 +45,8 @@ test('every GET endpoint refuses an unknown parameter and lists the ones that it
     assert.equal(
       message,
       parameters.length === 0
-        ? 'is not a known parameter; this path has none'
-        : `is not a known parameter; this path has ${parameters.join(', ')}`,
+        ? 'is not a known parameter; this endpoint has none'
+        : `is not a known parameter; this endpoint accepts ${parameters.join(', ')}`,
       path,
     );
     assert.equal((await service.call(team.key, 'HEAD', `${path}?color=red`)).status, 422, path);
@@ -57,14 +57,17 @@ test('every GET endpoint refuses a parameter that is given twice', async () => {
   for (const [path, parameters] of await endpoints()) {
     for (const name of parameters) {
       const answer = await get(`${path}?${name}=1&${name}=1`);
-      assertFieldError(answer, name, 'must be given only once');
+      assertFieldError(answer, name, 'must appear only once');
     }
   }
 });
 
 test('a filter that does not exist never returns every trace', async () => {
   const message = assertFieldError(await get('/traces?model=x'), 'model');
-  assert.equal(message, 'is not a known parameter; this path has page, limit, omit, preview_chars');
+  assert.equal(
+    message,
+    'is not a known parameter; this endpoint accepts page, limit, omit, preview_chars',
+  );
 });
 
 test('a write is stored whatever its query', async () => {
@@ -88,7 +91,7 @@ test('unknown, repeated and invalid parameters are reported together', async () 
       ['model', 'is not a'],
       ['user', 'is not a'],
       ['page', 'must be a'],
-      ['limit', 'must be given'],
+      ['limit', 'must appear only'],
     ],
   );
 });

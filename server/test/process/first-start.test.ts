@@ -44,7 +44,7 @@ async function listen(
   return new Promise((resolve) => {
     child.stdout.on('data', (data: Buffer) => {
       stdout += data.toString();
-      const url = /listens on (\S+)/.exec(stdout)?.[1];
+      const url = /listening on (\S+)/.exec(stdout)?.[1];
       if (url !== undefined) resolve({ url, stderr });
     });
     child.once('close', () => resolve({ url: null, stderr }));

@@ -85,14 +85,16 @@ test('a closed log pipe does not end the service', async (t) => {
   assert.equal(await server.end('SIGTERM'), 0, 'a normal stop');
 });
 
-test('a closed standard output does not end the service, and the log says that the greeting is lost', async (t) => {
+test('a closed standard output does not end the service, and the log says that the startup message is lost', async (t) => {
   const { key, ...tool } = await toolWithKey(t);
   const server = await serveWith(t, tool, ['ignore', 'pipe', 'pipe']);
   server.child.stdout?.destroy();
   let log = '';
   server.child.stderr?.on('data', (data: Buffer) => (log += data.toString()));
   await assertReady(server);
-  await eventually('a line about the greeting', deadlineMs, async () => log.includes('greeting'));
+  await eventually('a line about the startup message', deadlineMs, async () =>
+    log.includes('startup message'),
+  );
   await assertServes(server, key, 0);
   assert.equal(await server.end('SIGTERM'), 0);
 });

@@ -62,7 +62,7 @@ async function npmStart(t: TestContext, folder: string): Promise<Started> {
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (data: Buffer) => {
       stdout += data.toString();
-      const found = /listens on (\S+)[^]*\n$/.exec(stdout)?.[1];
+      const found = /listening on (\S+)[^]*\n$/.exec(stdout)?.[1];
       if (found !== undefined) resolve(found);
     });
     void ended.then((code) => reject(new Error(`npm start ended with ${code}: ${stderr}`)));

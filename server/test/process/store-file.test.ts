@@ -96,7 +96,7 @@ describe('the file of a store', { concurrency: 2 }, () => {
     db.close();
     await assertRefusedUntouched(
       tool,
-      /tracetally\.db is a SQLite database, but not a TraceTally database/,
+      /tracetally\.db is an SQLite database, but not a TraceTally database/,
     );
   });
 

@@ -71,7 +71,7 @@ async function append(
 ): Promise<CountedTrace[]> {
   if (traces.length === 0) return [];
   const sorted = traces.toSorted((a, b) => a.createdAtUs - b.createdAtUs);
-  const drafts = sorted.map(({ createdAtUs: _, ...narrow }) => ({
+  const drafts = sorted.map(({ createdAtUs: _createdAtUs, ...narrow }) => ({
     ...draftTrace({ model: narrow.model }),
     ...narrow,
   }));

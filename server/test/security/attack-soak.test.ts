@@ -74,7 +74,7 @@ describe('the attack soak passes only if all of this holds', () => {
     },
     'the attacker made no mistake': { attacks: { ...attacks, mistakes: { 'garbage: oops': 1 } } },
     'the log pipe was left unread': { logStalls: 0 },
-    'verify is clean': { verify: { code: 1, text: '1 differences.' } },
+    'verify is clean': { verify: { code: 1, text: '1 difference.' } },
     'verify ran': { verify: null },
     'a limit that is only watched was kept': {
       isMemoryWatched: true,

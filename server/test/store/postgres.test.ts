@@ -90,7 +90,7 @@ test('a server that cannot start says why in one sentence, without the password'
   const at = `127.0.0.1:${postgres.port}`;
   assert.equal(
     await messageOfOpening(postgres.url('test_1', { password: 'wrong one' })),
-    `PostgreSQL at ${at} rejected the password of user "tally_owner".`,
+    `PostgreSQL at ${at} rejected the password of the user "tally_owner".`,
   );
   assert.equal(
     await messageOfOpening(postgres.url('nowhere')),

@@ -140,15 +140,16 @@ test('no server may use a file while a command upgrades it', async () => {
   const folder = temporaryFolder();
   try {
     const { path } = oldFile(folder.path);
-    let refused: unknown = null;
-    let second: Promise<unknown> | null = null;
+    const tries: Promise<unknown>[] = [];
     const store = await openSqliteStore({
       path,
       clock: { kind: 'system' },
       role: 'tool',
-      onUpgrade: () => (second ??= open(path).catch((error: unknown) => (refused = error))),
+      onUpgrade() {
+        if (tries.length === 0) tries.push(open(path).catch((error: unknown) => error));
+      },
     });
-    await second;
+    const [refused] = await Promise.all(tries);
     await store.close();
     assert.ok(refused instanceof OperatorError);
     assert.match(refused.message, /Another TraceTally server/);

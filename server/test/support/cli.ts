@@ -68,7 +68,7 @@ export async function spawnServer(
   const url = await new Promise<string>((resolve, reject) => {
     child.stdout.on('data', (data: Buffer) => {
       stdout += data.toString();
-      const found = /listens on (\S+)/.exec(stdout)?.[1];
+      const found = /listening on (\S+)/.exec(stdout)?.[1];
       if (found !== undefined) resolve(found);
     });
     child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));

@@ -34,8 +34,14 @@ export function naiveTallies(
     const group = groupBy.map((field) => trace[field]);
     const name = nameOf({ group, startUs });
     const tally = tallies.get(name) ?? {
-      ...{ group, startUs, calls: 0, errors: 0, uncosted: 0, latencies: [] },
-      ...{ sums: summedNames.map(() => 0n), costPicos: 0n },
+      group,
+      startUs,
+      calls: 0,
+      errors: 0,
+      uncosted: 0,
+      latencies: [],
+      sums: summedNames.map(() => 0n),
+      costPicos: 0n,
     };
     tallies.set(name, tally);
     tally.calls += 1;
@@ -58,8 +64,15 @@ export function comparable({ group, startUs, measures }: Tally) {
   const { calls, errors, uncosted_calls, cost_picos, latency_sum, latency_count } = measures;
   const sums = summedNames.map((name) => measures[name]);
   return {
-    ...{ group, startUs, calls, errors, uncosted: uncosted_calls },
-    ...{ sums, costPicos: cost_picos, latency_sum, latency_count },
+    group,
+    startUs,
+    calls,
+    errors,
+    uncosted: uncosted_calls,
+    sums,
+    costPicos: cost_picos,
+    latency_sum,
+    latency_count,
   };
 }
 

@@ -62,8 +62,14 @@ const values: Record<keyof NarrowTrace, fc.Arbitrary<unknown>> = {
     fc.constant(null),
     seconds.map((second) => second * 1_000_000),
   ),
-  ...{ feature_name: label, user_identifier: label, environment: label, provider: label },
-  ...{ response_model: label, session_id: label, run_id: label, error_type: label },
+  feature_name: label,
+  user_identifier: label,
+  environment: label,
+  provider: label,
+  response_model: label,
+  session_id: label,
+  run_id: label,
+  error_type: label,
 };
 
 export function countedTraces(_timeZone: string): fc.Arbitrary<CountedTrace[]> {

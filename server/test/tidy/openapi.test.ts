@@ -38,6 +38,10 @@ test('the document is OpenAPI 3.1 and lists every endpoint', async () => {
   ]);
 });
 
+test('every reply in the document is described in our words', () => {
+  assert.doesNotMatch(readFileSync(committed, 'utf8'), /Default Response/);
+});
+
 test('the paths of the document do not contain the base path, even one that is also a path', async (t) => {
   const moved = await startTestService({ flags: { 'base-path': '/traces' } });
   t.after(() => moved.stop());

@@ -1,10 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Asset } from './assets.ts';
 
-/**
- * The page shows untrusted text. These headers let it run only its own files, connect only to this server, and never be shown in
- * a frame.
- */
+/** The page shows untrusted text, so it may run only its own files, connect only to this server, and never be shown in a frame. */
 const pageHeaders = {
   'content-security-policy':
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +

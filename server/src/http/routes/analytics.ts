@@ -1,11 +1,18 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { TSchema } from 'typebox';
-import { dailyQuery, everyDay, onlyMeasures, overviewQuery } from '../../core/analytics.ts';
+import {
+  areDaysOf,
+  dailyQuery,
+  everyDay,
+  onlyMeasures,
+  overviewQuery,
+} from '../../core/analytics.ts';
+import type { DayMeasures } from '../../core/analytics.ts';
 import { calendarOf } from '../../core/calendar.ts';
 import { breakdownFields } from '../../core/dimensions.ts';
 import type { Tally } from '../../core/query.ts';
 import type { LabelName } from '../../core/trace-fields.ts';
-import type { TallyList } from '../../store/trace-reader.ts';
+import type { TallyList, TraceReader } from '../../store/trace-reader.ts';
 import { dayJson, groupJson, overviewJson } from '../analytics-json.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { jsonContentType } from '../content-type.ts';
@@ -35,30 +42,43 @@ export const getOverview: Route = (app, { reader, gate }) => {
 
 /** `GET /analytics/daily`: one record per day. */
 export const getDaily: Route = (app, { reader, gate, clock }) => {
-  const schema = schemaOf('getDaily', 'Daily usage over the last 7 days', replies.daily);
+  const schema = schemaOf('getDaily', 'Totals per day over the last 7 days', replies.daily);
   const options = { onRequest: requireKey(gate, 'read'), schema };
   app.get('/analytics/daily', options, async (request, reply) => {
     const { teamId } = callerOf(request);
-    const nowUs = clock();
-    const calendar = calendarOf(await reader.timeZone(teamId));
-    const { first } = await reader.tallies(teamId, dailyQuery(nowUs, calendar));
-    const days = everyDay(nowUs, calendar, first);
+    const days = await readDays(reader, teamId, clock());
     return reply.type(jsonContentType).send(`[${days.map(dayJson).join(',')}]`);
   });
 };
+
+/** If the time zone of the team changes between the two reads, it reads again. */
+async function readDays(
+  reader: TraceReader,
+  teamId: string,
+  nowUs: number,
+): Promise<DayMeasures[]> {
+  for (let attempt = 1; ; attempt++) {
+    const calendar = calendarOf(await reader.timeZone(teamId));
+    const { first } = await reader.tallies(teamId, dailyQuery(nowUs, calendar));
+    if (areDaysOf(calendar, first)) return everyDay(nowUs, calendar, first);
+    if (attempt === daysAttemptsMax) throw new Error('the days do not fit the time zone');
+  }
+}
+
+const daysAttemptsMax = 3;
 
 /** `GET /analytics/by-model`: one record per model. */
 export const getByModel = groupRoute(
   'by-model',
   breakdownFields.model,
-  schemaOf('getByModel', 'Cost and performance per model', replies.byModel),
+  schemaOf('getByModel', 'Calls, latency, cost and success rate per model', replies.byModel),
 );
 
 /** `GET /analytics/by-feature`: one record per feature. */
 export const getByFeature = groupRoute(
   'by-feature',
   breakdownFields.feature,
-  schemaOf('getByFeature', 'Cost and usage per feature', replies.byFeature),
+  schemaOf('getByFeature', 'Calls, latency, cost and success rate per feature', replies.byFeature),
 );
 
 function groupRoute(path: string, label: LabelName, schema: ReturnType<typeof schemaOf>): Route {

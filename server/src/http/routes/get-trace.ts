@@ -22,7 +22,7 @@ export const getTrace: Route = (app, { reader, gate, replyBudget }) => {
         response: {
           200: replies.trace,
           ...readFailures,
-          404: problem('No such trace in this team.'),
+          404: problem('The team has no trace with this id.'),
           500: problem('The stored trace is damaged.'),
         },
       },

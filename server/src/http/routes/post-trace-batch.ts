@@ -9,7 +9,7 @@ import { fieldErrors } from '../field-errors.ts';
 import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
 import { IdempotencyHeaders, OmitQuery, omittedPayloads } from '../parameters.ts';
-import { BatchBody, TraceBody, failures, replies } from '../schemas.ts';
+import { BatchBody, TraceBody, replies, writeFailures } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 interface Rejection {
@@ -29,19 +29,12 @@ export const postTraceBatch: Route = (
       onRequest: requireKey(gate, 'ingest'),
       schema: {
         operationId: 'createTraces',
-        summary: 'Record up to 1,000 traces in one commit',
+        summary: 'Record up to 1,000 traces in one request',
         tags: ['traces'],
         headers: IdempotencyHeaders,
         querystring: OmitQuery,
         body: BatchBody,
-        response: {
-          201: replies.batch,
-          ...failures.body,
-          ...failures.key,
-          ...failures.invalidOrReused,
-          ...failures.tooMany,
-          ...failures.write,
-        },
+        response: { 201: replies.batch, ...writeFailures },
       },
     },
     async (request, reply) => {

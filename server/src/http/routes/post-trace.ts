@@ -3,7 +3,7 @@ import { callerOf, requireKey } from '../auth.ts';
 import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
 import { IdempotencyHeaders } from '../parameters.ts';
-import { TraceBody, failures, replies } from '../schemas.ts';
+import { TraceBody, replies, writeFailures } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
@@ -18,14 +18,7 @@ export const postTrace: Route = (app, { reader, writes, gate, replyBudget, baseP
         tags: ['traces'],
         headers: IdempotencyHeaders,
         body: TraceBody,
-        response: {
-          201: replies.trace,
-          ...failures.body,
-          ...failures.key,
-          ...failures.invalidOrReused,
-          ...failures.tooMany,
-          ...failures.write,
-        },
+        response: { 201: replies.trace, ...writeFailures },
       },
     },
     async (request, reply) => {

@@ -37,7 +37,7 @@ export function explainOpening(
   const words = wordsOf(error);
   const sentence =
     state === '28P01'
-      ? `PostgreSQL at ${host}:${port} rejected the password of user "${user}".`
+      ? `PostgreSQL at ${host}:${port} rejected the password of the user "${user}".`
       : state === '3D000'
         ? `There is no database "${database}" on PostgreSQL at ${host}:${port}. Create it first.`
         : state === ''

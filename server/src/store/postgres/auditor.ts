@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { counted } from '../../core/counted.ts';
 import { dimensionSets } from '../../core/dimensions.ts';
 import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
@@ -48,7 +49,7 @@ export function openAuditor({ reading }: Pools): Auditor {
       const problems: string[] = [];
       // If the database has checksums, PostgreSQL counts here every damaged page that it has found.
       const failures = await sumOverNodes({ reading }, countDamage);
-      if (failures > 0) problems.push(`PostgreSQL has found ${failures} damaged pages`);
+      if (failures > 0) problems.push(`PostgreSQL has found ${counted(failures, 'damaged page')}`);
       const orphans = await ask(
         reading,
         overAllTeams.findOrphans,

@@ -115,7 +115,7 @@ function explain(error: unknown, where: string): unknown {
     );
   }
   if (state === states.notAllowed) {
-    return new OperatorError(`The database user is not allowed to create tables at ${where}.`);
+    return new OperatorError(`The database user is not allowed to create tables in ${where}.`);
   }
   return error;
 }

@@ -21,7 +21,7 @@ export function openReader(pools: Pools): TraceReader & TraceLookups {
       teamRunningMax: limits.postgresOneTeamReadsMax,
       teamWaitingMax: limits.postgresReadsWaitingMax,
     },
-    () => new Failure('reads_busy', { say: 'Too many reads of this team are waiting.' }),
+    () => new Failure('reads_busy', { say: 'Too many reads from this team are waiting.' }),
   );
 
   /** The first parameter of every statement is the team. */

@@ -1,3 +1,4 @@
+import { counted } from '../../core/counted.ts';
 import type pg from 'pg';
 import { limits } from '../../limits.ts';
 import { requestFromRow, takenKeyValues } from '../key-rows.ts';
@@ -22,7 +23,7 @@ export function openTransfer(
   return {
     async claim() {
       const connections = await sumOverNodes({ reading }, countServers);
-      return connections === 0 ? null : `servers with ${connections} connections`;
+      return connections === 0 ? null : `servers with ${counted(connections, 'connection')}`;
     },
 
     async counter(teamId) {

@@ -23,7 +23,7 @@ export function refuseForeignFile(path: string): void {
   const isEmpty = db.prepare('select count(*) as n from sqlite_schema').get()?.['n'] === 0;
   if (!isEmpty && pragmaNumber(db, 'application_id') !== applicationId) {
     throw new OperatorError(
-      `${path} is a SQLite database, but not a TraceTally database. It was not changed.`,
+      `${path} is an SQLite database, but not a TraceTally database. It was not changed.`,
     );
   }
   if (version > newest) {

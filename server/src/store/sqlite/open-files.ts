@@ -30,7 +30,7 @@ export function watchOpenFiles(path: string): OpenFiles {
       for (const { name, dev, ino } of files) {
         const now = identityOf(name);
         if (now?.dev === dev && now.ino === ino) continue;
-        const what = now === null ? 'removed or cannot be accessed' : 'replaced';
+        const what = now === null ? 'removed or made inaccessible' : 'replaced';
         return `${name} was ${what} while the server was using it. Writes have stopped: restore the original files, then restart the server`;
       }
       return null;

@@ -1,14 +1,11 @@
-/**
- * The reading thread, for slow reads. It has its own connection, so it cannot block the short reads of the main thread or make
- * them see old data.
- */
+/** The thread for slow reads. It has its own connection, so it cannot block the short reads of the main thread or show them old data. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { openReading } from './connection.ts';
 import { evaluate } from './evaluation.ts';
-import { listQuestion, openGroupList, prepareGroupLists } from './group-list.ts';
+import { listQuestion, openGroupList, prepareGroupLists, topGroups } from './group-list.ts';
 import type { GroupList } from './group-list.ts';
 import type { PackedTally } from './packed-tally.ts';
 import type { FromReading, ReadingData, ReadingQuestion, ToReading } from './reading-messages.ts';
@@ -89,8 +86,9 @@ async function gather(
   const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
     const question = listQuestion(query, plan);
     if (question) {
-      const table = `groups_${++tables}`;
-      return openGroupList(db, reader, team, question, calendar, table, rowsMax);
+      return rowsMax === null
+        ? openGroupList(db, reader, team, question, calendar, `groups_${++tables}`)
+        : listOf(topGroups(db, reader, team, question, calendar, rowsMax), rowsMax);
     }
     if (plan.kind === 'traces') return { team, calendar };
     const tail = reader.tail(team, plan);
@@ -101,7 +99,7 @@ async function gather(
   return listOf(await evaluate(db, begun.team, query, begun.calendar), rowsMax);
 }
 
-function listOf(tallies: readonly Tally[], rowsMax: number | null): GroupList {
+function listOf(tallies: readonly (Tally | PackedTally)[], rowsMax: number | null): GroupList {
   const end = Math.min(tallies.length, rowsMax ?? Infinity);
   let at = 0;
   return {

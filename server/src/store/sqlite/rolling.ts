@@ -1,10 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import type { RollBounds } from '../store.ts';
+import type { RollBounds, RollFailure } from '../store.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import { RollSchedule } from './roll-schedule.ts';
 import type { DueRoll } from './roll-schedule.ts';
-import type { FromWriter } from './writer-messages.ts';
 import type { TeamEnd, Writer } from './writer.ts';
 
 /** Rolls traces up in the writer thread, one short transaction at a time, between commits that have been answered. */
@@ -22,7 +21,7 @@ export function startRolling(
   db: DatabaseSync,
   writer: Writer,
   { bounds, isServer }: RollingOptions,
-  tell: (message: FromWriter) => void,
+  onFailed: (failure: RollFailure) => void,
 ): Rolling {
   const tables = openRollupTables(db);
   const schedule = new RollSchedule(bounds);
@@ -72,6 +71,7 @@ export function startRolling(
   function roll(due: DueRoll): number {
     const { team, speed, rowsMax } = due;
     const startMs = performance.now();
+    const startCpu = process.threadCpuUsage();
     const result = writer.aside(() => {
       const marks = tables.marks(team.teamNo);
       const rows = marks ? tables.roll(team.teamNo, marks, speed, rowsMax) : 0;
@@ -79,12 +79,15 @@ export function startRolling(
     });
     const endMs = performance.now();
     const tookMs = endMs - startMs;
-    if (result.kind === 'done') schedule.noteRolled(due, { ...result.value, tookMs });
+    if (result.kind === 'done') {
+      // Work, not time: on a busy machine shorter batches would only cost more of it.
+      const { user, system } = process.threadCpuUsage(startCpu);
+      schedule.noteRolled(due, { ...result.value, tookMs: (user + system) / 1000 });
+    }
     if (result.kind === 'busy') return limits.busyRetryMs;
     if (result.kind === 'failed') {
       schedule.noteFailed(due, endMs);
-      const failure = { teamId: team.teamId, speed, reason: result.reason };
-      tell({ kind: 'rollFailed', failure, brokenBy: writer.brokenBy });
+      onFailed({ teamId: team.teamId, speed, reason: result.reason });
     }
     return tookMs;
   }

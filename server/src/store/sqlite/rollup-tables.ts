@@ -7,8 +7,9 @@ import { addedTo, deltasOf } from '../rollup-rows.ts';
 import type { RollupDelta } from '../rollup-rows.ts';
 import { firstGeneration } from '../team-marks.ts';
 import type { TeamMarks } from '../team-marks.ts';
-import { eachLookup, lookupBlockBits } from '../trace-lookups.ts';
+import { lookupBlockBits } from '../trace-lookups.ts';
 import { openCountedTraces, prepareArrays } from './counted-traces.ts';
+import { LookupBatch } from './lookup-batch.ts';
 import { seqMax } from './row-id.ts';
 
 /** The tables behind the write. The caller runs each method in a transaction of its own. */
@@ -68,14 +69,6 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
     }
   }
 
-  /** In the order of the table, so that each page is visited once. */
-  function addLookups(teamNo: number, lookups: readonly Lookup[]): void {
-    const sorted = lookups.toSorted(
-      (a, b) => blockOf(a) - blockOf(b) || compare(a.hash, b.hash) || a.seq - b.seq,
-    );
-    for (const { hash, seq } of sorted) insertLookup.run(teamNo, seq, hash, seq);
-  }
-
   return {
     marks(teamNo, which = 'active') {
       const row = readMarks.get(teamNo, which === 'active' ? 1 : 0);
@@ -83,17 +76,17 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
     },
     roll(teamNo, { generation, timeZone, rolledSeq }, speed, rowsMax) {
       const fold = new RollupFold(speed, calendarOf(timeZone));
-      const lookups: Lookup[] = [];
+      const lookups = new LookupBatch();
       let lastSeq = rolledSeq[speed];
       const after = { afterSeq: lastSeq, toSeq: seqMax };
       const rows = traces.each(teamNo, after, rowsMax, (trace, seq) => {
         fold.add(trace);
-        if (speed === 'wide') eachLookup(trace, (hash) => lookups.push({ hash, seq }));
+        if (speed === 'wide') lookups.add(trace, seq);
         lastSeq = seq;
       });
       if (rows === 0) return 0;
       addAll(teamNo, generation, deltasOf(fold.rollups()));
-      addLookups(teamNo, lookups);
+      for (const { hash, seq } of lookups.inOrder()) insertLookup.run(teamNo, seq, hash, seq);
       setMark[speed].run(lastSeq, teamNo, generation);
       return rows;
     },
@@ -109,16 +102,3 @@ export function marksFromRow(row: Readonly<Record<string, unknown>>): TeamMarks 
 }
 
 type StoredSums = [calls: number, sums: Uint8Array];
-
-interface Lookup {
-  hash: bigint;
-  seq: number;
-}
-
-function blockOf({ seq }: Lookup): number {
-  return Math.floor(seq / 2 ** lookupBlockBits);
-}
-
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}

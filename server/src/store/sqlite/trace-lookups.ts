@@ -27,9 +27,8 @@ export function openTraceLookups(db: DatabaseSync): TraceLookups {
         const { teamNo, firstSeq, lastSeq, marks } = team;
         const rolledSeq = marks.rolledSeq.wide;
         const toSeq = Math.min(lastSeq, beforeSeq - 1);
-        const rows = read.ofTail.all(
-          ...[teamNo, rolledSeq + 1, teamNo, toSeq, value, limits.lookupRowsMax],
-        );
+        const tail = [teamNo, rolledSeq + 1, teamNo, toSeq] as const;
+        const rows = read.ofTail.all(...tail, value, limits.lookupRowsMax);
         const hash = lookupHash(field, value);
         const lastLookup = Math.min(rolledSeq, toSeq);
         for (let block = blockOf(lastLookup); block >= blockOf(firstSeq); block--) {

@@ -105,7 +105,9 @@ function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSy
   return ({ omit, previewChars = null }) => {
     const payloads = stored.filter((name) => !omit.has(name));
     const columns = [
-      ...[`${seqOfRowId} as seq`, shortColumns, 'zstd_mask'],
+      `${seqOfRowId} as seq`,
+      shortColumns,
+      'zstd_mask',
       ...(previewChars === null ? payloads : cutPayloads(payloads)),
       // It can be compared only if everything is read.
       ...(previewChars === null && omit.size === 0 ? ['checksum'] : []),

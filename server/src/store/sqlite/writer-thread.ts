@@ -20,7 +20,11 @@ const port = parentPort;
 const { path, clock, rolling: rollingOptions } = workerData as WriterData;
 const db = openWriting(path);
 const writer = new Writer(db, watchOpenFiles(path), openClock(clock));
-const rolling = rollingOptions && startRolling(db, writer, rollingOptions, answer);
+const rolling =
+  rollingOptions &&
+  startRolling(db, writer, rollingOptions, (failure) =>
+    answer({ kind: 'rollFailed', failure, brokenBy: writer.brokenBy }),
+  );
 
 /** The tickets taken since the last commit. */
 let tickets: number[] = [];

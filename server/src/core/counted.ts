@@ -1,0 +1,4 @@
+/** "1 trace", "2 traces". */
+export function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
+}
