@@ -158,18 +158,21 @@ test('two rollers whose connections are cut at any statement count every trace o
     }
   });
   const untilMs = performance.now() + 60_000;
-  while (cut < 40 && performance.now() < untilMs) {
-    await stage.append(...manyModels(7, written));
-    written += 7;
-    const { rowCount } = await killer.query(
-      `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()
-       and datname = current_database() and query ~ 'rollup_|team_marks' and state <> 'idle'`,
-    );
-    cut += rowCount ?? 0;
-    assert.equal(await stage.calls(second), written);
+  try {
+    while (cut < 40 && performance.now() < untilMs) {
+      await stage.append(...manyModels(7, written));
+      written += 7;
+      const { rowCount } = await killer.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()
+         and datname = current_database() and query ~ 'rollup_|team_marks' and state <> 'idle'`,
+      );
+      cut += rowCount ?? 0;
+      assert.equal(await stage.calls(second), written);
+    }
+  } finally {
+    isDone = true;
+    await Promise.all(rollers);
   }
-  isDone = true;
-  await Promise.all(rollers);
   t.diagnostic(`${cut} cut, ${broken} rolls failed, ${written} written`);
   assert.ok(cut >= 40 && broken > 0, `${cut} cut, ${broken} rolls failed`);
   await assertVerified(store, teamId);

@@ -9,10 +9,10 @@ import type { QueryStatement } from './tally-statements.ts';
 /** Every statement of such a transaction sees the same snapshot. */
 export const beginSnapshot = 'begin isolation level repeatable read read only';
 
-/** A read that may take long ends by itself if the server that asked has gone. */
-const beginLongSnapshot =
-  `${beginSnapshot}; set local statement_timeout = ${limits.evaluationMsMax}; ` +
-  'set local cursor_tuple_fraction = 1';
+/** A read that may take long ends by itself, even if the server that asked has gone. */
+function beginLongSnapshot(msMax: number): string {
+  return `${beginSnapshot}; set local statement_timeout = ${msMax}; set local cursor_tuple_fraction = 1`;
+}
 
 /** Runs reads in one transaction. `begun` need not be awaited before the first statement is sent. */
 export async function inSnapshot<T>(
@@ -38,20 +38,23 @@ export async function inSnapshot<T>(
 export class LongSnapshot {
   readonly client: pg.PoolClient;
   readonly #untilMs: number;
+  readonly #msMax: number;
   /** The transaction ends after the statement that is in progress. */
   #running: Promise<unknown> = Promise.resolve();
   #cursors = 0;
 
-  private constructor(client: pg.PoolClient, untilMs: number) {
+  private constructor(client: pg.PoolClient, msMax: number) {
     this.client = client;
-    this.#untilMs = untilMs;
+    this.#msMax = msMax;
+    this.#untilMs = performance.now() + msMax;
   }
 
+  /** Fails with `question_too_wide` if reading takes longer than this. */
   static async open(pool: pg.Pool, msMax: number): Promise<LongSnapshot> {
     const client = await connect(pool);
     try {
-      await run(client, beginLongSnapshot);
-      return new LongSnapshot(client, performance.now() + msMax);
+      await run(client, beginLongSnapshot(msMax));
+      return new LongSnapshot(client, msMax);
     } catch (error) {
       await abandon(client, error);
       throw error;
@@ -60,7 +63,9 @@ export class LongSnapshot {
 
   async ask(text: string, values: readonly unknown[], isPrepared = true): Promise<Row[]> {
     if (performance.now() > this.#untilMs) throw new Failure('question_too_wide');
-    const asked = run(this.client, text, values, 2 * limits.evaluationMsMax, isPrepared);
+    // PostgreSQL ends the statement first, unless the connection is lost.
+    const answerMsMax = this.#msMax + limits.postgresAnswerMsMax;
+    const asked = run(this.client, text, values, answerMsMax, isPrepared);
     this.#running = asked.catch(() => {});
     try {
       return (await asked).rows;

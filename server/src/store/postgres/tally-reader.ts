@@ -1,34 +1,31 @@
 import { calendarOf } from '../../core/calendar.ts';
 import type { Calendar } from '../../core/calendar.ts';
 import { FairQueue } from '../../core/fair-queue.ts';
-import { encodeMeasures } from '../../core/measures.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { planQuery } from '../../core/query-plan.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { rollupFromRow } from '../rollup-rows.ts';
 import { defaultTimeZone } from '../team-marks.ts';
 import type { TallyList, TraceReader } from '../trace-reader.ts';
 import { countedFromRow } from '../trace-rows.ts';
 import { WideReads } from '../wide-reads.ts';
 import { ask, run } from './connection.ts';
-import type { Pools, Row } from './connection.ts';
-import { tallyFromGroupRow } from './group-rows.ts';
+import type { Pools } from './connection.ts';
 import { marksFromRow } from './marks-rows.ts';
 import { asFailure } from './postgres-failures.ts';
 import { countedColumns, ofMarks, tailOf } from './rollup-statements.ts';
 import { LongSnapshot, inSnapshot } from './snapshot.ts';
+import { addRollup, partsOf, tallyFromGroupRow } from './tally-rows.ts';
 import {
   answerOf,
   answerParts,
-  groupFromRow,
   groupsOf,
   labelsOf,
   rollupsOf,
   tracesOf,
 } from './tally-statements.ts';
-import type { GroupParts, QueryStatement, RollupPlan } from './tally-statements.ts';
+import type { QueryStatement, RollupPlan } from './tally-statements.ts';
 
 /** An answer, or null if it is too large for a short read. It is right only if the team's time zone is still the same. */
 interface Answer<T> {
@@ -293,31 +290,6 @@ function shortTail(question: Question, plan: RollupPlan): QueryStatement {
 function tailSheet({ query, calendar }: Question): TallySheet {
   return new TallySheet({ ...query, groupBy: [...query.groupBy, 'status'] }, calendar);
 }
-
-function partsOf(sheet: TallySheet): GroupParts {
-  const tallies = sheet.tallies();
-  return {
-    keys: tallies.map(({ group }) => group[0] ?? null),
-    areErrors: tallies.map(({ group }) => group[1] === 'error'),
-    calls: tallies.map(({ measures }) => measures.calls),
-    sums: tallies.map(({ measures }) => encodeMeasures(measures)),
-  };
-}
-
-function addRollup(sheet: TallySheet, { set }: RollupPlan, row: Row): void {
-  const stored = {
-    set: set.number,
-    grain: row['grain'] as number,
-    bucket: Number(row['bucket']),
-    hash: noHash,
-    calls: Number(row['calls']),
-    sums: row['sums'] as Uint8Array,
-  };
-  sheet.addRollup(rollupFromRow(stored, groupFromRow(row)));
-}
-
-/** The group itself is in the row. */
-const noHash = new Uint8Array();
 
 function rethrow(error: unknown): never {
   throw asFailure(error);

@@ -71,7 +71,8 @@ export function answerOf(
   const rollup = [
     ...counted.map((name) => (name === 'is_error' || labels.includes(name) ? `g.${name}` : 'null')),
     ...ofRollup.map((name) => `r.${name}`),
-    ...['null', answerParts.rollup],
+    'null',
+    answerParts.rollup,
   ];
   const marks = [...counted, ...ofRollup].map(() => 'null');
   const names = [...counted, ...ofRollup, 'time_zone', 'part'];
