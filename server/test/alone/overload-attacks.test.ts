@@ -102,8 +102,9 @@ for (const kind of ['sqlite', 'postgres'] as const) {
         );
         agent.destroy();
         assert.ok(statuses.includes(413), statuses.join());
+        // A connection that is closed while its body is still being sent may lose the reply, which is status 0.
         assert.ok(
-          statuses.every((status) => status === 413 || status === 503),
+          statuses.every((status) => [413, 503, 0].includes(status)),
           statuses.join(),
         );
       }));
