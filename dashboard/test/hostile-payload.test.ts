@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
-import { seenFrames, watchFrames } from './support/frames.ts';
-import { recordOne } from './support/seed.ts';
+import { openWatched, seenFrames } from './support/frames.ts';
 import { openStage } from './support/stage.ts';
 import type { Visit } from './support/stage.ts';
 import { eventually } from './support/wait.ts';
@@ -43,17 +42,6 @@ const conversations: readonly (readonly [name: string, input: string])[] = [
   ],
 ];
 
-async function openInput({ page, service, key, open, go }: Visit, input: string): Promise<Locator> {
-  const trace = await recordOne(service, key, { input, output: 'the answer' });
-  await open('#/traces');
-  await page.getByRole('table').waitFor();
-  await watchFrames(page);
-  await go(`#/traces/${trace.id}`);
-  const place = page.getByRole('region', { name: 'Input' });
-  await place.waitFor();
-  return place;
-}
-
 interface Drawn {
   elements: number;
   chars: number;
@@ -93,7 +81,7 @@ for (const [name, input] of conversations) {
   test(
     `a conversation with ${name} is shown up to a bound, and its raw text is one click away`,
     inBrowser(async (visit) => {
-      const place = await openInput(visit, input);
+      const place = await openWatched(visit, { input, output: 'the answer' });
       await place.getByRole('listitem').first().waitFor();
       await checkBounded(visit, place);
       await showAs(place, 'JSON');
@@ -110,7 +98,7 @@ test(
   'a long conversation shows more parts on request, and its raw text is one click away',
   inBrowser(async (visit) => {
     const input = `[{"role":"user","content":[${repeated('"word"', 500)}]},{"role":"tool","content":"x"}]`;
-    const place = await openInput(visit, input);
+    const place = await openWatched(visit, { input, output: 'the answer' });
     const parts = place.locator('[dir=auto]');
     const more = place.getByRole('button', { name: 'Show more' });
     await more.waitFor();
@@ -140,7 +128,7 @@ for (const [name, input] of [
   test(
     `JSON ${name} is formatted up to a bound, and its raw text can be shown in full`,
     inBrowser(async (visit) => {
-      const place = await openInput(visit, input);
+      const place = await openWatched(visit, { input, output: 'the answer' });
       await checkBounded(visit, place);
       await place.getByRole('button', { name: 'Show all' }).click();
       const growth = place.getByRole('button', { name: 'Showing all…' });
@@ -165,7 +153,7 @@ for (const [name, text] of [
   test(
     `an input of ${name} can be shown in full`,
     inBrowser(async (visit) => {
-      const place = await openInput(visit, text);
+      const place = await openWatched(visit, { input: text, output: 'the answer' });
       await checkBounded(visit, place);
       await place.getByRole('button', { name: 'Show all' }).click();
       await place.getByText('characters in total').waitFor({ state: 'detached', timeout: 60_000 });

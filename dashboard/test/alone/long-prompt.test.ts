@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator } from 'playwright-core';
-import { seenFrames, watchFrames } from '../support/frames.ts';
-import { recordOne } from '../support/seed.ts';
+import { openWatched, seenFrames } from '../support/frames.ts';
 import { openStage } from '../support/stage.ts';
 import type { Visit } from '../support/stage.ts';
 import { eventually } from '../support/wait.ts';
@@ -24,21 +23,6 @@ const conversation = JSON.stringify(
     content: `${turn}: ${words.repeat(7)}`,
   })),
 );
-
-/** Opens it from the list, as people do, so that nothing but the trace itself is measured. */
-async function openPrompt(
-  { page, service, key, open, go }: Visit,
-  input: string,
-): Promise<Locator> {
-  const trace = await recordOne(service, key, { input });
-  await open('#/traces');
-  await page.getByRole('table').waitFor();
-  await watchFrames(page);
-  await go(`#/traces/${trace.id}`);
-  const place = page.getByRole('region', { name: 'Input' });
-  await place.waitFor();
-  return place;
-}
 
 function lengthShown(place: Locator): Promise<number> {
   return place.evaluate((section) =>
@@ -66,7 +50,7 @@ for (const [name, input, shownChars] of [
     `a prompt of one megabyte ${name} never blocks the page, and can be shown and copied in full`,
     inBrowser(
       async (visit) => {
-        const place = await openPrompt(visit, input);
+        const place = await openWatched(visit, { input });
         const more = place.getByRole('button', { name: 'Show all' });
         await more.waitFor();
         const atFirst = await lengthShown(place);
@@ -93,7 +77,7 @@ function indented(json: string): string {
 test(
   'a conversation of one megabyte never blocks the page, and can be shown in full',
   inBrowser(async (visit) => {
-    const place = await openPrompt(visit, conversation);
+    const place = await openWatched(visit, { input: conversation });
     const items = place.getByRole('listitem');
     const shown = await items.count();
     assert.ok(shown >= 10 && shown <= 200, `${shown} messages at first`);

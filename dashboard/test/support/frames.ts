@@ -1,4 +1,6 @@
-import type { Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
+import { recordOne } from './seed.ts';
+import type { Visit } from './stage.ts';
 
 /** From now on the page measures how long it was blocked. */
 export async function watchFrames(page: Page): Promise<void> {
@@ -39,4 +41,19 @@ export function seenFrames(page: Page): Promise<Frames> {
     await new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)));
     return (globalThis as unknown as { readFrames(): Frames }).readFrames();
   });
+}
+
+/** Opens a trace from the list, as people do, so that only the trace itself is measured. Returns its input. */
+export async function openWatched(
+  { page, service, key, open, go }: Visit,
+  fields: Parameters<typeof recordOne>[2],
+): Promise<Locator> {
+  const trace = await recordOne(service, key, fields);
+  await open('#/traces');
+  await page.getByRole('table').waitFor();
+  await watchFrames(page);
+  await go(`#/traces/${trace.id}`);
+  const input = page.getByRole('region', { name: 'Input' });
+  await input.waitFor();
+  return input;
 }
