@@ -16,13 +16,21 @@ export function parseTimestamp(text: string): number | null {
   if (!isDate(year, month, day) || hour > 23 || minute > 59 || second > 60 || offset === null) {
     return null;
   }
-  const utcMinute = Date.UTC(year, month - 1, day, hour, minute) / msPerMinute - offset;
+  const utcMinute = utcMs(year, month, day, hour, minute) / msPerMinute - offset;
   // A leap second ends a UTC day. It has no number of its own since 1970, so it is the second before it.
   if (second === 60 && utcMinute % minutesPerDay !== minutesPerDay - 1) return null;
   return (utcMinute * 60 + Math.min(second, 59)) * 1_000_000 + microseconds(text);
 }
 
 const msPerMinute = 60_000;
+const daysPer400Years = 146_097;
+
+/** `Date.UTC` takes years below 100 for years after 1900. The calendar repeats every 400 years. */
+function utcMs(year: number, month: number, day: number, hour = 0, minute = 0): number {
+  const later = Date.UTC(year + 400, month - 1, day, hour, minute);
+  return later - daysPer400Years * minutesPerDay * msPerMinute;
+}
+
 const minutesPerDay = 24 * 60;
 
 /** Read by position, which is three times as fast as by the groups of the expression. */
@@ -35,7 +43,7 @@ const zero = '0'.charCodeAt(0);
 /** Whether the calendar has this day: 30 February would become a day in March. */
 function isDate(year: number, month: number, day: number): boolean {
   if (month < 1 || month > 12 || day < 1) return false;
-  return day <= 28 || new Date(Date.UTC(year, month - 1, day)).getUTCDate() === day;
+  return day <= 28 || new Date(utcMs(year, month, day)).getUTCDate() === day;
 }
 
 /** Null if it is not a time of day. */

@@ -61,7 +61,7 @@ function cleanNumber(value: Sent<number>): number | null {
 function metadataText(entries: Metadata): string {
   const kept = Object.entries(entries).filter(([name]) => name !== '__proto__');
   return JSON.stringify(
-    Object.fromEntries(kept.map(([name, value]) => [name.toWellFormed(), value.toWellFormed()])),
+    Object.fromEntries(kept.map(([name, value]) => [name, value.toWellFormed()])),
   );
 }
 

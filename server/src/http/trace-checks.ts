@@ -65,6 +65,8 @@ function problemWithMetadata(metadata: Values): string | null {
     if (isLonger(name, metadataNameCharsMax)) {
       return `must have names of at most ${metadataNameCharsMax} characters`;
     }
+    // With U+FFFD in their place, two names could become the same.
+    if (!name.isWellFormed()) return 'must not have lone surrogates in a name';
     if (controlCharacter.test(name)) return 'must not have control characters in a name';
     if (typeof value !== 'string') return 'must have only strings as values';
     if (isLonger(value, metadataValueCharsMax)) {
@@ -95,7 +97,7 @@ function problemWithPart(value: number, { whole, otherParts }: PartCheck, body: 
     others.every((count) => count <= sum) &&
     others.reduce((total, count) => total + count, value) > sum;
   return isTogetherTooMuch
-    ? `must not be more than ${whole} together with ${otherParts.join(', ')}`
+    ? `together with ${otherParts.join(', ')} must not be more than ${whole}`
     : null;
 }
 

@@ -47,6 +47,7 @@ const payloads = payloadNames.map((name) => ({
   name,
   bit: traceFields[name].zstdBit ?? 0,
   isPreviewed: previewedNames.includes(name),
+  isMetadata: traceFields[name].kind === 'metadata',
 }));
 
 /** Whether a trace needs a row in `trace_payloads`. */
@@ -98,15 +99,26 @@ export function unpackPayloads(
   const isWrong = packed.checksum !== null && packed.checksum !== checksumOf(packed);
   const unpacked: Record<string, string | null> = {};
   const damaged: PayloadName[] = [];
-  for (const { name, bit, isPreviewed } of payloads) {
+  for (const { name, bit, isPreviewed, isMetadata } of payloads) {
     const bytes = packed[name];
     const stored = bytes && { bytes, isZstd: (packed.zstdMask & bit) !== 0 };
     const charsMax = isPreviewed ? previewChars : null;
-    unpacked[name] = stored && !isWrong ? textOfPayload(stored, charsMax) : null;
+    const text = stored && !isWrong ? textOfPayload(stored, charsMax) : null;
+    unpacked[name] = isMetadata && text !== null && !isJson(text) ? null : text;
     if (bytes !== null && unpacked[name] === null) damaged.push(name);
   }
   const texts = unpacked as Pick<Trace, PayloadName>;
   return damaged.length === 0 ? texts : { ...texts, damaged };
+}
+
+/** Metadata is stored as JSON. Damage that the checksum would show is found here if the checksum was not read. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function textOfPayload(stored: StoredPayload, previewChars: number | null): string | null {
@@ -123,7 +135,7 @@ export function packedBytes(packed: PackedPayloads): number {
   return payloadNames.reduce((bytes, name) => bytes + (packed[name]?.length ?? 0), 0);
 }
 
-/** The frame's own checksum tells which of several payloads is damaged, even in files from before the checksum of a trace. */
+/** The frame's own checksum finds damage if the checksum of the trace is not read, or is missing in a file from before it. */
 const options = {
   params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
 };

@@ -94,7 +94,7 @@ const violations: [field: string, fields: object, message: string][] = [
   [
     'cache_write_tokens',
     { prompt_tokens: 5, cache_read_tokens: 3, cache_write_tokens: 3 },
-    'must not be more than prompt_tokens together with cache_read_tokens',
+    'together with cache_read_tokens must not be more than prompt_tokens',
   ],
   [
     'reasoning_tokens',

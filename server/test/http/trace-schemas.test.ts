@@ -107,8 +107,8 @@ test('cached tokens are part of prompt_tokens, each and together', async () => {
   await assertRejected(
     { ...exact, cache_write_tokens: 41 },
     {
-      cache_read_tokens: 'must not be more than prompt_tokens together with cache_write_tokens',
-      cache_write_tokens: 'must not be more than prompt_tokens together with cache_read_tokens',
+      cache_read_tokens: 'together with cache_write_tokens must not be more than prompt_tokens',
+      cache_write_tokens: 'together with cache_read_tokens must not be more than prompt_tokens',
     },
   );
 });
@@ -163,6 +163,7 @@ const metadata: Readonly<Record<string, readonly unknown[]>> = {
     { '\u0000': 'x' },
     { '\u0085': '' },
   ],
+  'must not have lone surrogates in a name': [{ '\ud800': 'x' }, { a: 'x', 'b\udc00': 'y' }],
   'must have only strings as values': [
     { a: 1 },
     { a: null },

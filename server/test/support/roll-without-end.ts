@@ -3,8 +3,9 @@
  *
  *   node roll-without-end.ts DATABASE TEAM…
  *
- * It ends on SIGTERM. Its last line on standard output is the number of rolls that had something to do.
+ * It ends on SIGTERM, and by itself after three minutes. Its last line on standard output is the number of rolls that had something to do.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { readDatabase } from '../../src/config.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { rollSpeeds } from './roll-up.ts';
@@ -18,7 +19,10 @@ const store = await openStore(readDatabase({ database }, {}), {
 let isStopping = false;
 process.once('SIGTERM', () => (isStopping = true));
 let rolls = 0;
-while (!isStopping) {
+const untilMs = performance.now() + 180_000;
+while (!isStopping && performance.now() < untilMs) {
+  // Rolling may do all of its work without a turn of the event loop, in which signals arrive.
+  await nextTurn();
   for (const teamId of teamIds) {
     for (const speed of rollSpeeds) {
       if ((await store.roll(teamId, speed, 5)) > 0) rolls += 1;

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { TeamMarks } from '../team-marks.ts';
+import { rollBack } from './connection.ts';
 import { marksFromRow } from './rollup-tables.ts';
 
 /** What a read needs to know about a team first, in the transaction in which it reads the rest. */
@@ -35,8 +36,12 @@ export function prepareSnapshots(db: DatabaseSync): (teamId: string) => TeamSnap
 export function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
   db.exec('begin');
   try {
-    return read();
-  } finally {
-    if (db.isTransaction) db.exec('commit');
+    const result = read();
+    db.exec('commit');
+    return result;
+  } catch (error) {
+    // Also removes what the read has put into temporary tables, which the next read would find.
+    rollBack(db);
+    throw error;
   }
 }
