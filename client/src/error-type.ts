@@ -8,6 +8,7 @@ interface Described {
   status?: unknown;
   statusCode?: unknown;
   error?: unknown;
+  data?: unknown;
   cause?: unknown;
 }
 
@@ -32,6 +33,9 @@ const otherWords: Readonly<Record<string, string>> = {
   api_error: 'server_error',
   server_error: 'server_error',
 };
+
+/** Types that say nothing about the failure. `system` is what an older fetch calls every failed connection. */
+const sayNothing = ['error', 'system'];
 
 const causesMax = 5;
 
@@ -62,7 +66,10 @@ function interruption(error: Described): string | undefined {
 }
 
 function connection(error: Described): string | undefined {
-  const isOne = /connection|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|UND_ERR_SOCKET/i.test(wordsOf(error));
+  const isOne =
+    /connection|ECONN|ENOTFOUND|EAI_AGAIN|EPIPE|EHOSTUNREACH|ENETUNREACH|UND_ERR_SOCKET/i.test(
+      wordsOf(error),
+    );
   return isOne ? 'connection' : undefined;
 }
 
@@ -82,15 +89,16 @@ function providerKind(error: Described): string | undefined {
   if (specific !== undefined) return specific;
   const { status = error.statusCode } = error;
   if (typeof status === 'number' && status >= 400) return byStatus[status] ?? otherStatus(status);
-  const [word] = words.filter((each) => each !== 'error');
+  const [word] = words.filter((each) => !sayNothing.includes(each));
   if (word === undefined) return undefined;
   return otherWords[word] ?? cleanName(word.replace(/_error$/, ''));
 }
 
-/** The body of a failed reply, as the SDKs keep it: at most an error in an error. */
-function innerErrors({ error }: Described): Described[] {
-  if (!isObject(error)) return [];
-  return isObject(error.error) ? [error.error, error] : [error];
+/** The body of a failed reply, as the SDKs keep it, in `error` or in `data`: at most an error in an error. */
+function innerErrors({ error, data }: Described): Described[] {
+  return [error, data]
+    .filter(isObject)
+    .flatMap((body) => (isObject(body.error) ? [body.error, body] : [body]));
 }
 
 function otherStatus(status: number): string {

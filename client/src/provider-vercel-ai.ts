@@ -92,6 +92,9 @@ function usageOf(
   }
   // Counts are objects since version 6 of the SDK, and numbers in version 5.
   const { inputTokens: input, outputTokens: output } = counts;
+  if (typeof input === 'number' && metadata?.anthropic) {
+    return usageOfAnthropic5(counts, input, metadata.anthropic);
+  }
   const details = typeof input === 'object' ? input : undefined;
   const outputDetails = typeof output === 'object' ? output : undefined;
   return {
@@ -114,6 +117,22 @@ function usageOfVersion4(counts: Counts, metadata: ProviderMetadata | undefined)
     cache_read_tokens: countOf(metadata?.openai?.cachedPromptTokens) ?? read,
     cache_write_tokens: written,
     reasoning_tokens: countOf(metadata?.openai?.reasoningTokens),
+  };
+}
+
+/** As in version 4, cached tokens are not part of the input tokens of Anthropic. */
+function usageOfAnthropic5(
+  counts: Counts,
+  input: number,
+  { cacheCreationInputTokens }: NonNullable<ProviderMetadata['anthropic']>,
+): Usage {
+  const read = countOf(counts.cachedInputTokens);
+  const written = countOf(cacheCreationInputTokens);
+  return {
+    input_tokens: input + (read ?? 0) + (written ?? 0),
+    output_tokens: totalOf(counts.outputTokens),
+    cache_read_tokens: read,
+    cache_write_tokens: written,
   };
 }
 

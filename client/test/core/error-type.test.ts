@@ -47,6 +47,17 @@ const table: [what: string, error: unknown, type: string | undefined][] = [
   ['an abort of a signal', new DOMException('x', 'AbortError'), 'aborted'],
   ['a failed connection of the SDK', new APIConnectionError('Connection error.'), 'connection'],
   ['a failed connection as a cause', failure({}, failure({ code: 'ECONNREFUSED' })), 'connection'],
+  [
+    'a code in the body of the reply, as the AI SDK keeps it',
+    failure({ statusCode: 429, data: { error: { code: 'insufficient_quota' } } }),
+    'insufficient_quota',
+  ],
+  [
+    'a failed connection of an older fetch',
+    failure({ type: 'system', code: 'ECONNREFUSED' }),
+    'connection',
+  ],
+  ['an unreachable host', failure({}, failure({ code: 'EHOSTUNREACH' })), 'connection'],
   ['an error of the app', new TypeError('x is not a function'), undefined],
   ['a success that was thrown', failure({ status: 200 }), undefined],
   ['a text', 'timeout', undefined],

@@ -219,6 +219,17 @@ test('the token counts of AI SDK 5 are read', async () => {
   assert.deepEqual([prompt_tokens, completion_tokens], [7, 3]);
 });
 
+test('AI SDK 5 counts the cached tokens of Anthropic apart from the input tokens; they are added', async () => {
+  const usage = { inputTokens: 7, outputTokens: 3, cachedInputTokens: 100 };
+  const providerMetadata = { anthropic: { cacheCreationInputTokens: 20 } };
+  const finish = { type: 'finish', usage, providerMetadata };
+  const { recorder, stream } = await observedStream([text('a'), finish]);
+  await itemsOf(stream);
+  const trace = only(await recorder.settled(1));
+  assert.equal(trace.prompt_tokens, 127);
+  assert.deepEqual([trace.cache_read_tokens, trace.cache_write_tokens], [100, 20]);
+});
+
 test('invalid stream parts reach the caller unchanged', async () => {
   const { recorder, stream } = await observedStream(['odd', { type: 'text-delta' }, text('a')]);
   assert.equal((await itemsOf(stream)).length, 3);
