@@ -108,7 +108,7 @@ export const errorTable = {
   disk_full: entry(
     507,
     'Disk full',
-    "The server's disk is full. Nothing in this request was stored.",
+    "The server's disk is full. If this was a write, nothing of it was stored.",
   ),
 };
 

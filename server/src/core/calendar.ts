@@ -73,7 +73,9 @@ class ZoneCalendar implements Calendar {
 
   dayOf(us: number): number {
     const second = Math.floor(us / usPerSecond);
-    return Math.floor((second + this.#segmentAt(second).offsetS) / secondsPerDay);
+    const date = Math.floor((second + this.#segmentAt(second).offsetS) / secondsPerDay);
+    // If the clock is set back shortly after midnight, the date before is shown again. That time belongs to the day that has begun.
+    return us >= this.startOfDay(date + 1) ? date + 1 : date;
   }
 
   hourOf(us: number): number {

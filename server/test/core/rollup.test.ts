@@ -50,6 +50,18 @@ test('one trace is counted once in every grain of every set', () => {
   assert.deepEqual(found.sort(), expected.sort());
 });
 
+test('days do not overlap, even if the clock is set back shortly after midnight', () => {
+  // At 00:01 on 1 November 2009 the clock was set back to 23:01.
+  const calendar = calendarOf('America/St_Johns');
+  const day = us('2009-11-01T00:00:00Z') / 86_400_000_000;
+  const start = us('2009-11-01T02:30:00Z');
+  assert.equal(calendar.startOfDay(day), start);
+  assert.equal(calendar.dayOf(start - 1), day - 1);
+  for (let minute = 0; minute < 24 * 60; minute++) {
+    assert.equal(calendar.dayOf(start + minute * 60_000_000), day, `${minute} min`);
+  }
+});
+
 test('the groups of every set and grain add up to the same total', () => {
   fc.assert(
     fc.property(countedTraces(zone), (traces) => {

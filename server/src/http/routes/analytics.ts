@@ -29,7 +29,7 @@ const schemaOf = (operationId: string, summary: string, records: TSchema) => ({
   response: { 200: records, ...readFailures },
 });
 
-/** `GET /analytics/overview`: reads two rollups, however many traces there are. */
+/** `GET /analytics/overview`: reads two rollups and the traces that are not rolled up yet, however many traces there are. */
 export const getOverview: Route = (app, { reader, gate }) => {
   const schema = schemaOf('getOverview', "Totals over all of the team's traces", replies.overview);
   const options = { onRequest: requireKey(gate, 'read'), schema };

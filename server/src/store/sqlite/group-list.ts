@@ -1,7 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Calendar } from '../../core/calendar.ts';
 import type { DimensionField } from '../../core/dimensions.ts';
-import { encodeMeasures } from '../../core/measures.ts';
+import { addMeasures, decodeMeasures, encodeMeasures } from '../../core/measures.ts';
+import type { Measures } from '../../core/measures.ts';
 import { matches } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import type { QueryPlan } from '../../core/query-plan.ts';
@@ -58,15 +59,16 @@ export function openGroupList(
   );
   let lastRow = 0;
   // The last name of a chunk may go on in the next one.
-  let unfinished: PackedTally[] = [];
+  const names = new NameSums();
   return {
     next() {
       for (;;) {
         const rows = read.all(lastRow) as unknown as SumsRow[];
         lastRow += rows.length;
-        const tallies = grouped(rows, unfinished);
-        unfinished = rows.length === 0 ? [] : tallies.splice(-1);
-        if (rows.length === 0 || tallies.length > 0) return tallies;
+        for (const row of rows) names.add(row);
+        const isEnd = rows.length === 0;
+        const tallies = names.take(isEnd);
+        if (isEnd || tallies.length > 0) return tallies;
       }
     },
     close: () => db.exec(`drop table if exists temp.${table}`),
@@ -85,29 +87,69 @@ export function topGroups(
   const { sql, values } = sortedSums(db, reader, team, question, calendar);
   const read = db.prepare(sql);
   read.setReturnArrays(true);
-  const rows: SumsRow[] = [];
-  let names = 0;
+  const names = new NameSums();
   for (const row of read.iterate(...values) as unknown as Iterable<SumsRow>) {
-    if (names === 0 || row[0] !== rows.at(-1)?.[0]) names += 1;
-    if (names > namesMax) break;
-    rows.push(row);
+    names.add(row);
+    if (names.count > namesMax) break;
   }
   db.exec('delete from temp.tail');
-  return grouped(rows, []);
+  return names.take(true).slice(0, namesMax);
 }
 
 type SumsRow = readonly [name: string | null, calls: number, isError: number, sums: Uint8Array];
 
-/** Puts rows with the same name together; they are next to each other. */
-function grouped(rows: readonly SumsRow[], before: readonly PackedTally[]): PackedTally[] {
-  const tallies = [...before];
-  for (const [name, calls, isError, sums] of rows) {
-    const part = packPart(calls, isError, sums);
-    const last = tallies.at(-1);
-    if (last && last.group[0] === name) last.parts = Buffer.concat([last.parts, part]);
-    else tallies.push({ group: [name], parts: part });
+/**
+ * Adds up the rows of each name, which are next to each other: one sum for each status. A name has a row for each of its environments and
+ * providers, so there may be thousands; but most have one, which is not even decoded.
+ */
+class NameSums {
+  readonly #finished: PackedTally[] = [];
+  #name: string | null = null;
+  /** Of the last name, by status. */
+  #sums: (StatusSum | undefined)[] = [];
+  /** How many names were begun. */
+  count = 0;
+
+  add([name, calls, isError, sums]: SumsRow): void {
+    if (this.count === 0 || name !== this.#name) {
+      this.#finish();
+      this.#name = name;
+      this.count += 1;
+    }
+    const known = this.#sums[isError];
+    if (!known) {
+      this.#sums[isError] = { calls, sums, measures: null };
+      return;
+    }
+    known.measures ??= decodeMeasures(known.sums, known.calls, isError === 1);
+    addMeasures(known.measures, decodeMeasures(sums, calls, isError === 1));
   }
-  return tallies;
+
+  /** The names that are complete. The last one is complete only at the end. */
+  take(isEnd: boolean): PackedTally[] {
+    if (isEnd) this.#finish();
+    return this.#finished.splice(0);
+  }
+
+  #finish(): void {
+    const parts = this.#sums.flatMap((sum, isError) => {
+      if (!sum) return [];
+      const { calls, sums, measures } = sum;
+      return measures
+        ? [packPart(measures.calls, isError, encodeMeasures(measures))]
+        : [packPart(calls, isError, sums)];
+    });
+    this.#sums = [];
+    if (parts.length === 0) return;
+    this.#finished.push({ group: [this.#name], parts: Buffer.concat(parts) });
+  }
+}
+
+interface StatusSum {
+  calls: number;
+  sums: Uint8Array;
+  /** Null as long as there is one row. */
+  measures: Measures | null;
 }
 
 /**

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
-import { OperatorError } from '../../errors.ts';
+import { OperatorError, messageOf } from '../../errors.ts';
 import { readMigrations as readFolder } from '../migrations.ts';
 import type { Migration } from '../migrations.ts';
 import type { UpgradeProgress } from '../store.ts';
@@ -49,6 +49,7 @@ export function migrate(
   if (readVersion(db) === migrations.length && !isMovePending(db)) return;
   const release = holdsLock ? null : holdServerLock(path);
   try {
+    if (readVersion(db) > 0 && readVersion(db) < migrations.length) refuseDamagedFile(db, path);
     inTransaction(db, () => {
       const version = readVersion(db);
       for (const migration of migrations.slice(version)) db.exec(migration.sql);
@@ -58,6 +59,26 @@ export function migrate(
     moveOldTraces(db, onProgress);
   } finally {
     release?.();
+  }
+}
+
+/** There is no way back after the first transaction, and a damaged page would stop the move of the traces at every start. */
+function refuseDamagedFile(db: DatabaseSync, path: string): void {
+  const problem = problemOf(db);
+  if (problem === null) return;
+  throw new OperatorError(
+    `${path} is damaged, so it cannot be upgraded (${problem}). It was not changed: the version that wrote it can still read the rest. ` +
+      'Restore a backup, or recover the file with the sqlite3 command ".recover".',
+  );
+}
+
+/** The first problem that SQLite finds in the file. */
+function problemOf(db: DatabaseSync): string | null {
+  try {
+    const found = String(db.prepare('pragma quick_check(1)').get()?.['quick_check']);
+    return found === 'ok' ? null : found.replaceAll(/\s+/g, ' ');
+  } catch (error) {
+    return messageOf(error);
   }
 }
 

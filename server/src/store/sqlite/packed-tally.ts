@@ -4,11 +4,11 @@ import type { Tally } from '../../core/query.ts';
 /** A tally whose sums are still encoded, as they are sent between threads: copying maps and BigInts would cost more. */
 export interface PackedTally {
   group: Tally['group'];
-  /** The sums of each rollup, one after the other. */
+  /** One or two sums, one after the other: of calls that succeeded and of calls that failed. */
   parts: Uint8Array;
 }
 
-/** The sums of one rollup, with what is needed to decode them. */
+/** Encoded sums, with what is needed to decode them. */
 export function packPart(calls: number, isError: number, sums: Uint8Array): Buffer {
   const part = Buffer.allocUnsafe(headBytes + sums.length);
   part.writeDoubleLE(calls, 0);

@@ -108,8 +108,16 @@ class ReadingThread {
     const answer = this.#waiting.get(message.ticket);
     this.#waiting.delete(message.ticket);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if (message.kind === 'tallies') answer?.resolve(message.tallies.map(unpacked));
-    else answer?.reject(new Failure(message.code, { cause: message.reason }));
+    if (message.kind === 'failed') {
+      answer?.reject(new Failure(message.code, { cause: message.reason }));
+      return;
+    }
+    try {
+      answer?.resolve(message.tallies.map(unpacked));
+    } catch (error) {
+      // Damaged sums. An error in this listener would end the process.
+      answer?.reject(error);
+    }
   }
 
   #failAll(): void {

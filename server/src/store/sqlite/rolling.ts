@@ -1,4 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { RollBounds, RollFailure } from '../store.ts';
 import { openRollupTables } from './rollup-tables.ts';
@@ -36,6 +37,7 @@ export function startRolling(
    */
   let pausedUntilMs = 0;
   let isStopped = false;
+  let isReported = false;
 
   const rolledSeqOf = ({ teamNo }: TeamEnd) => ({
     ...(tables.marks(teamNo)?.rolledSeq ?? atStart),
@@ -97,24 +99,39 @@ export function startRolling(
     plan(limits.hotRollIdleMs);
   }
 
+  /** Reads marks. If that fails, writes go on. A failure is reported once, since the next commit tries again. */
+  function attempt(read: () => void): void {
+    try {
+      read();
+      isReported = false;
+    } catch (error) {
+      if (!isReported) onFailed({ teamId: 'every team', speed: 'hot', reason: messageOf(error) });
+      isReported = true;
+    }
+  }
+
   // The value changes when another connection commits, such as that of a tool.
   const readVersion = db.prepare('pragma data_version');
   let version = readVersion.get()?.['data_version'];
   const watch = setInterval(() => {
-    const now = readVersion.get()?.['data_version'];
-    if (now === version) return;
-    version = now;
-    findTails();
+    attempt(() => {
+      const now = readVersion.get()?.['data_version'];
+      if (now === version) return;
+      version = now;
+      findTails();
+    });
   }, limits.wideRollIdleMs);
-  findTails();
+  attempt(findTails);
 
   return {
     noteCommit(teams) {
       lastCommitMs = performance.now();
       let isDue = false;
-      for (const end of teams) {
-        if (schedule.noteCommit(end, () => rolledSeqOf(end))) isDue = true;
-      }
+      attempt(() => {
+        for (const end of teams) {
+          if (schedule.noteCommit(end, () => rolledSeqOf(end))) isDue = true;
+        }
+      });
       plan(isDue ? Math.max(0, pausedUntilMs - lastCommitMs) : limits.hotRollIdleMs);
     },
     stop() {

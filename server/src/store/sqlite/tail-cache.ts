@@ -31,10 +31,10 @@ export class TailCache {
     this.#traces = openCountedTraces(db);
   }
 
-  /** Null if more than `rowsMax` traces would have to be read. */
+  /** Null if the tail has more than `rowsMax` traces: each of them may be a group of its own, which a read has to add up. */
   foldOf(team: TeamSnapshot, speed: RollSpeed, rowsMax: number): RollupFold | null {
     const tail = this.#tailOf(team, speed);
-    return team.lastSeq - tail.lastSeq > rowsMax ? null : this.#extend(team, speed, tail);
+    return team.lastSeq - tail.rolledSeq > rowsMax ? null : this.#extend(team, speed, tail);
   }
 
   /** However many traces it has. A long tail comes in parts, since each trace may be a group of its own. */

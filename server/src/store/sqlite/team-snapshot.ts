@@ -6,7 +6,7 @@ import { marksFromRow } from './rollup-tables.ts';
 /** What a read needs to know about a team first, in the transaction in which it reads the rest. */
 export interface TeamSnapshot {
   teamNo: number;
-  /** Less than `firstSeq` - 1 never; equal to it if there are no traces. */
+  /** `firstSeq` - 1 if there are no traces. */
   lastSeq: number;
   firstSeq: number;
   marks: TeamMarks;
