@@ -165,6 +165,10 @@ export const extraNames: ReadonlySet<FieldName> = new Set(
   fieldNames.filter((name) => traceFields[name].isExtra),
 );
 
+/** Sent with every trace, or null; and those that most traces do not have. */
+export const usualNames = fieldNames.filter((name) => !extraNames.has(name));
+export const unusualNames = fieldNames.filter((name) => extraNames.has(name));
+
 export const summedNames = fieldNames.filter(
   (name): name is SummedName => traceFields[name].isSummed === true,
 );

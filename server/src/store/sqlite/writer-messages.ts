@@ -1,6 +1,6 @@
 import type { ClockSource } from '../../core/clock.ts';
 import { compile } from '../../core/compile.ts';
-import { fieldNames } from '../../core/trace-fields.ts';
+import { fieldNames, unusualNames, usualNames } from '../../core/trace-fields.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
@@ -58,19 +58,36 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
     const request = packed[at++] as IdempotentRequest | null;
     const timesUs = packed[at++] as readonly number[] | null;
     const drafts: TraceDraft[] = [];
-    for (; drafts.length < count; at += fieldNames.length) drafts.push(unpackDraft(packed, at));
+    for (; drafts.length < count; at += usualNames.length + 1) drafts.push(unpackDraft(packed, at));
     writes.push({ teamId, drafts, request, timesUs });
   }
   return writes;
 }
 
+/** The usual fields, then the others in an array; null if none of them is set, which is the case for most traces. */
 const packDraft = compile<(packed: unknown[], draft: TraceDraft) => void>(
-  `(packed, draft) => packed.push(${fieldNames.map((name) => `draft.${name}`).join(', ')})`,
+  `(packed, draft) => packed.push(
+    ${usualNames.map((name) => `draft.${name}`).join(', ')},
+    ${unusualNames.map((name) => `draft.${name} === null`).join(' && ')}
+      ? null
+      : [${unusualNames.map((name) => `draft.${name}`).join(', ')}])`,
 );
 
 const unpackDraft = compile<(packed: Packed, at: number) => TraceDraft>(
-  `(packed, at) => ({ ${fieldNames.map((name, i) => `${name}: packed[at + ${i}]`).join(', ')} })`,
+  `(packed, at) => {
+    const others = packed[at + ${usualNames.length}];
+    return others === null ? ${draftFrom(() => 'null')} : ${draftFrom((i) => `others[${i}]`)};
+  }`,
 );
+
+/** An object with all fields, always in the same order, as source code. */
+function draftFrom(unusual: (index: number) => string): string {
+  const values = fieldNames.map((name) => {
+    const at = usualNames.indexOf(name);
+    return `${name}: ${at === -1 ? unusual(unusualNames.indexOf(name)) : `packed[at + ${at}]`}`;
+  });
+  return `({ ${values.join(', ')} })`;
+}
 
 /** Used in place of the number of stamps. */
 const failed = -1;
