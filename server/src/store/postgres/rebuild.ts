@@ -8,13 +8,13 @@ import type { Pools } from './connection.ts';
 import { openGenerations } from './generations.ts';
 import { marksFromRow } from './marks-rows.ts';
 import { asFailure } from './postgres-failures.ts';
-import { rollOnce } from './roll.ts';
+import { openFittingRolls } from './roll.ts';
 import { ofMarks } from './rollup-statements.ts';
 
 /** Rolling on demand: for tests, migrations and tools. Servers roll in a thread of their own. */
 export function openOnDemandRoller(pools: Pools): Roller {
   const { writing, reading, begin } = pools;
-  const via = { pool: writing, begin };
+  const roll = openFittingRolls({ pool: writing, begin });
   const generations = openGenerations(pools);
 
   async function fill(
@@ -27,7 +27,7 @@ export function openOnDemandRoller(pools: Pools): Roller {
     for (const speed of ['hot', 'wide', 'hot'] as const) {
       for (;;) {
         const startMs = performance.now();
-        const rolled = await rollOnce(via, { teamId, speed }, limits.rebuildRowsMax, {
+        const rolled = await roll({ teamId, speed }, limits.rebuildRowsMax, {
           generation,
         });
         const { marks: now, counter } = rolled;
@@ -45,7 +45,7 @@ export function openOnDemandRoller(pools: Pools): Roller {
   return {
     async roll(teamId, speed, rowsMax) {
       try {
-        return (await rollOnce(via, { teamId, speed }, rowsMax, 'active')).rows;
+        return (await roll({ teamId, speed }, rowsMax, 'active')).rows;
       } catch (error) {
         throw asFailure(error);
       }

@@ -2,12 +2,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
+import { RollSize } from '../roll-size.ts';
 import { anotherRebuild } from '../roller.ts';
 import type { Roller } from '../roller.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { inUnsyncedTransaction, retryWhileBusy } from './connection.ts';
 import { deleteLookups, lookupBlocks, wrongLookups } from './lookup-repair.ts';
-import { RollSize } from './roll-size.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import type { RollupTables } from './rollup-tables.ts';
 
@@ -33,7 +33,7 @@ export function openRoller(db: DatabaseSync): Roller {
     onProgress: (rolled: number) => void,
   ): Promise<void> {
     for (const speed of speeds) {
-      const size = new RollSize();
+      const size = new RollSize(limits.rollMsTarget);
       for (let isMore = true; isMore;) {
         const rowsMax = size.rows;
         const startMs = performance.now();
