@@ -26,6 +26,8 @@ export const teamsSet: Command = {
       const team = await teamNamed(call, store, call.words[0] ?? '');
       const isNew = (await store.timeZone(team.id)) !== timeZone;
       if (isNew) await rebuildSums(store, team, timeZone);
+      // A run that was interrupted after the change may have left old sums.
+      else await store.removeOldRollups(team.id);
       call.print(
         { team_id: team.id, team: team.name, time_zone: timeZone },
         isNew

@@ -58,6 +58,14 @@ export const defaultRollBounds: RollBounds = {
   wideTailRows: limits.wideTailRows,
 };
 
+/**
+ * Once the wide sets of a team are due, they are rolled up until no more than this is left: an eighth of the tail. With fewer traces a
+ * roll would update almost as many rollups for less.
+ */
+export function wideRestOf({ wideTailRows }: RollBounds): number {
+  return wideTailRows >> 3;
+}
+
 /** Events that operators should know about. */
 export interface StoreEvents {
   onClockJump?: (jump: ClockJump) => void;

@@ -14,6 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { daysOf, groupsOf, manualClock, totalOf, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import { describeDamageContract } from './damage-contract.ts';
+import { describeRebuildContract } from './rebuild-contract.ts';
 import { describeTalliesContract } from './tallies-contract.ts';
 import { describeTransferContract } from './transfer-contract.ts';
 import { describeIdempotencyContract } from './idempotency-contract.ts';
@@ -23,6 +24,12 @@ export interface StoreUnderTest {
   open(options: StoreOptions): Promise<Store>;
   /** Changes stored bytes behind the store's back. */
   overwriteInput(teamId: string, seq: number, bytes: Uint8Array): Promise<void>;
+  /** As `--database` names it. */
+  database: string;
+  /** The generations of a team's rollups and marks. */
+  generations(teamId: string): Promise<number[]>;
+  /** Keeps other processes from removing the rollups, if the store can, until the returned function is called. */
+  holdRollups(teamId: string): Promise<() => Promise<void>>;
   /** Called when all is closed. */
   dispose(): Promise<void>;
 }
@@ -429,6 +436,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
   describeTransferContract(name, prepare);
   describeDamageContract(name, prepare);
   describeTalliesContract(name, prepare);
+  describeRebuildContract(name, prepare);
   describeSignInContract(name, prepare);
 }
 

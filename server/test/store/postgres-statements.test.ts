@@ -75,6 +75,21 @@ test('so does every statement that is built from a query', async () => {
   }
 });
 
+test('a question without values in its filter is prepared, also if a field must be set', () => {
+  const query: TallyQuery = { filter: {}, groupBy: ['model'], range: null, interval: null };
+  const isPrepared = (filter: TallyQuery['filter']): boolean => {
+    const plan = planQuery({ ...query, filter }, calendarOf('UTC'));
+    assert.equal(plan.kind, 'rollups');
+    if (plan.kind !== 'rollups') return false;
+    const most = { rollupsMax: 9, tailMax: 9 };
+    return answerOf('0'.repeat(32), { ...query, filter }, plan, most).isPrepared;
+  };
+  assert.equal(isPrepared({}), true);
+  assert.equal(isPrepared({ model: 'set' }), true);
+  assert.equal(isPrepared({ model: ['m'] }), false);
+  assert.equal(isPrepared({ model: 'set', feature_name: ['f'] }), false);
+});
+
 test('a statement for many teams is apart from those of one team', async () => {
   for (const [name, text] of Object.entries(ofManyTeams)) {
     assert.notDeepEqual(unboundTables(await parse(text)), [], name);

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { RollSize } from '../../src/store/roll-size.ts';
 import { RollSchedule } from '../../src/store/sqlite/roll-schedule.ts';
-import { RollSize } from '../../src/store/sqlite/roll-size.ts';
 
 const bounds = { hotTailRows: 100, wideTailRows: 1_000 };
 const busyMs = 0;
@@ -64,6 +64,28 @@ test('teams take turns, and a team without a tail is forgotten', () => {
   assert.equal(schedule.next(0, longQuietMs)?.team.teamNo, 3 - due.team.teamNo);
 });
 
+test('once the large sets are due, they are rolled up until an eighth of their tail is left', () => {
+  const schedule = scheduleWith({ tail: 1_000, rolled: { hot: 1_000, wide: 0 } });
+  const sizes: number[] = [];
+  for (let wide = 0; sizes.length < 20;) {
+    const due = schedule.next(0, busyMs);
+    if (!due) break;
+    assert.equal(due.speed, 'wide');
+    sizes.push((wide += 250));
+    schedule.noteRolled(due, { rows: 250, rolledSeq: { hot: 1_000, wide }, tookMs: 1 });
+  }
+  assert.deepEqual(sizes, [250, 500, 750, 1_000]);
+  const other = scheduleWith({ tail: 1_000, rolled: { hot: 1_000, wide: 0 } });
+  const due = other.next(0, busyMs) ?? assert.fail();
+  other.noteRolled(due, { rows: 880, rolledSeq: { hot: 1_000, wide: 880 }, tookMs: 1 });
+  assert.equal(dueOf(other, busyMs), null, 'a rest of 120 waits for more');
+  assert.equal(
+    other.noteCommit(team(1, 1_099), () => assert.fail()),
+    false,
+  );
+  assert.equal(dueOf(other, busyMs), null);
+});
+
 test('after a failure a team waits longer each time, and the others do not', () => {
   const schedule = scheduleWith({ tail: 500 }, { tail: 500 });
   let nowMs = 0;
@@ -78,7 +100,7 @@ test('after a failure a team waits longer each time, and the others do not', () 
 });
 
 test('a roll is as large as fits into its time, within bounds', () => {
-  const size = new RollSize();
+  const size = new RollSize(limits.rollMsTarget);
   const usual = size.rows;
   size.note(usual, 10 * limits.rollMsTarget);
   assert.equal(size.rows, Math.floor(usual / 10));

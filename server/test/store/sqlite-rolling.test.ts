@@ -210,7 +210,7 @@ test('a rebuild that was killed changes no answer; the next one continues or sta
       ['Asia/Tokyo', 3],
       ['Europe/Berlin', 2],
     ] as const) {
-      const args = [rebuildChild, path, teamId, zone, String(steps)];
+      const args = [rebuildChild, `sqlite:${path}`, teamId, zone, String(steps)];
       const killed = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000 });
       assert.equal(killed.signal, 'SIGKILL', killed.stderr);
       assert.equal(await store.timeZone(teamId), 'UTC');

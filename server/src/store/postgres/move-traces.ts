@@ -7,7 +7,8 @@ import { defaultTimeZone, firstGeneration } from '../team-marks.ts';
 import { packedFromRow } from '../trace-rows.ts';
 import { ask, inTransaction, run } from './connection.ts';
 import { lockTeam } from './batch-statements.ts';
-import { rollOnce } from './roll.ts';
+import { openFittingRolls } from './roll.ts';
+import type { FittingRoll } from './roll.ts';
 import { ofMarks } from './rollup-statements.ts';
 import { ofOneTeam, ofSmallTables, overAllTeams } from './statements.ts';
 import { oldTables } from './tables.ts';
@@ -54,9 +55,10 @@ export async function moveOldTraces(move: Move): Promise<void> {
   }
   // Each trace is added up twice, since the rollups have two speeds.
   let added = 0;
+  const roll = openFittingRolls(move);
   for (const { teamId, firstSeq, traces } of counters) {
     for (const speed of ['hot', 'wide'] as const) {
-      await rollTeam(move, teamId, speed, (seq) =>
+      await rollTeam(roll, teamId, speed, (seq) =>
         onUpgrade({ step: 'adding up', done: added + seq - firstSeq + 1, total: 2 * total }),
       );
       added += traces;
@@ -95,13 +97,13 @@ async function moveTeam(
 }
 
 async function rollTeam(
-  move: Move,
+  roll: FittingRoll,
   teamId: string,
   speed: RollSpeed,
   onRolled: (seq: number) => void,
 ): Promise<void> {
   for (;;) {
-    const { rows, marks } = await rollOnce(move, { teamId, speed }, limits.rollRowsMax, 'active');
+    const { rows, marks } = await roll({ teamId, speed }, limits.rollRowsMax, 'active');
     if (!marks || rows === 0) return;
     onRolled(marks.rolledSeq[speed]);
   }

@@ -4,15 +4,17 @@ import { dimensionFields } from '../../core/dimensions.ts';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { RollupFold } from '../../core/rollup.ts';
 import { uuidText } from '../../core/uuid.ts';
+import { limits } from '../../limits.ts';
 import { addedTo, deltasOf } from '../rollup-rows.ts';
 import type { RollupDelta, RollupRow } from '../rollup-rows.ts';
 import type { TeamCounter } from '../sequencer.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { countedFromRow } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
-import { abandon, connect, run } from './connection.ts';
+import { abandon, connect, run as runWithin } from './connection.ts';
 import type { Values } from './connection.ts';
 import { counterFromRow, marksFromRow } from './marks-rows.ts';
+import { isCancelled } from './postgres-failures.ts';
 import { ofMarks, ofRollups } from './rollup-statements.ts';
 import { ofOneTeam } from './statements.ts';
 
@@ -26,12 +28,46 @@ export interface Rolled {
 /** Which rollups are filled: those of the active generation, if no other process is busy with them or after it; or of another one. */
 export type RollTarget = 'active if free' | 'active' | { generation: number };
 
+export interface RollPlace {
+  pool: pg.Pool;
+  begin: string;
+}
+
+/** PostgreSQL ends a statement that takes too long first, so that the connection can be used again and the error says why. */
+const answerMsMax = 2 * limits.postgresAnswerMsMax;
+
+function run(client: pg.ClientBase, text: string, values: Values = []) {
+  return runWithin(client, text, values, answerMsMax);
+}
+
+export type FittingRoll = (
+  job: { teamId: string; speed: RollSpeed },
+  rowsMax: number,
+  target: RollTarget,
+) => Promise<Rolled>;
+
+/** Rolls of tools: after one that took too long, fewer traces at once from then on. */
+export function openFittingRolls(via: RollPlace): FittingRoll {
+  const fitting: Record<RollSpeed, number> = { hot: Infinity, wide: Infinity };
+  return async (job, rowsMax, target) => {
+    for (;;) {
+      const rows = Math.min(rowsMax, fitting[job.speed]);
+      try {
+        return await rollOnce(via, job, rows, target);
+      } catch (error) {
+        if (!isCancelled(error) || rows <= limits.rollRowsMin) throw error;
+        fitting[job.speed] = Math.max(limits.rollRowsMin, rows >> 1);
+      }
+    }
+  };
+}
+
 /**
  * Adds the next traces of a team to its rollups in one transaction. The lock on the marks keeps other rollers away; writers never
  * touch that row.
  */
 export async function rollOnce(
-  { pool, begin }: { pool: pg.Pool; begin: string },
+  { pool, begin }: RollPlace,
   { teamId, speed }: { teamId: string; speed: RollSpeed },
   rowsMax: number,
   target: RollTarget,

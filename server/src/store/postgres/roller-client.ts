@@ -35,6 +35,8 @@ export function openRoller(
     worker.on('exit', () => {
       thread = null;
       startAtMs = performance.now() + limits.rollRetryMsMin;
+      // The next thread finds the tails of this one.
+      if (data.role === 'server' && !isClosed) later(limits.rollRetryMsMin);
       resolve();
     });
     return { ended, send: (message) => worker.postMessage(message) };

@@ -19,8 +19,6 @@ const { url, role, begin, naming, bounds } = workerData as RollerData;
 const pool = openRollingPool(url, role, naming);
 const via = { pool, begin };
 const schedule = new RollSchedule(bounds);
-/** Traces in one transaction. */
-let rowsMax: number = limits.hotTailRows;
 let isClosing = false;
 /** Ends the pause of the loop. */
 let wake = new AbortController();
@@ -46,24 +44,18 @@ while (!isClosing) {
   }
   try {
     const startMs = performance.now();
-    const { rows, marks, counter } = await rollOnce(via, job, rowsMax, 'active if free');
-    adjust(rows, performance.now() - startMs);
-    schedule.rolled(job, marks, counter.lastSeq, performance.now());
+    const rolled = await rollOnce(via, job, job.rowsMax, 'active if free');
+    const nowMs = performance.now();
+    schedule.rolled(job, rolled, { tookMs: nowMs - startMs, nowMs });
   } catch (error) {
     schedule.failed(job, performance.now());
-    if (!isClosing) port.postMessage({ ...job, reason: messageOf(error) } satisfies FromRoller);
+    const { teamId, speed } = job;
+    const failure: FromRoller = { teamId, speed, reason: messageOf(error) };
+    if (!isClosing) port.postMessage(failure);
   }
 }
 await pool.end();
 port.close();
-
-/** Other rollers of the team, such as a rebuild or a copy, wait for the transaction, so it must not take long. */
-function adjust(rows: number, ms: number): void {
-  if (ms > limits.postgresRollMsTarget) rowsMax = Math.max(limits.rollRowsMin, rowsMax >> 1);
-  else if (rows === rowsMax && ms < limits.postgresRollMsTarget / 3) {
-    rowsMax = Math.min(limits.rollRowsMax, rowsMax * 2);
-  }
-}
 
 async function pause(): Promise<void> {
   wake = new AbortController();

@@ -41,9 +41,18 @@ export const ofMarks = {
   /** Nothing if another process is rolling up the team. */
   lockFreeMarks: `select ${marks} ${activeMarks} for update skip locked`,
 
-  lockMarksOf: `select ${marks} from team_marks where team_id = $1 and generation = $2 for update`,
+  lockMarksOf: `select ${marks}, is_active from team_marks where team_id = $1 and generation = $2 for update`,
 
-  readInactive: `select ${marks} from team_marks where team_id = $1 and not is_active order by generation`,
+  /** All generations, in a fixed order, so that two transactions cannot deadlock. */
+  lockAllMarks: `select 1 from team_marks where team_id = $1 order by generation for update`,
+
+  readAllMarks: `select ${marks}, is_active from team_marks where team_id = $1 order by generation`,
+
+  /** Rows of an abandoned generation may still exist, so its number is not used again. */
+  readNewestGeneration: `
+    select max(generation) as generation from (
+      select max(generation) as generation from team_marks where team_id = $1
+      union all select max(generation) from rollup_rows where team_id = $1) as newest`,
 
   setHotSeq: `update team_marks set hot_seq = $3 where team_id = $1 and generation = $2`,
 
@@ -96,9 +105,16 @@ export const ofRollups = {
     .map((name) => `${name} = excluded.${name}`)
     .join(', ')}`,
 
-  removeRows: `
-    delete from rollup_rows where team_id = $1 and generation = $2 and (${rowKey}) in (
-      select ${rowKey} from rollup_rows where team_id = $1 and generation = $2 limit ${limits.rollRowsMax})`,
+  /** The first row that is not among the next ones to remove. */
+  readKeyAfter: `
+    select ${rowKey} from rollup_rows where team_id = $1 and generation = $2
+    order by ${rowKey} offset ${limits.rollRowsMax} limit 1`,
+
+  // A range of the primary key. As a list of keys, PostgreSQL may compare every row with each of them.
+  removeRowsBefore: `
+    delete from rollup_rows where team_id = $1 and generation = $2 and (${rowKey}) < ($3, $4, $5, $6)`,
+
+  removeRows: `delete from rollup_rows where team_id = $1 and generation = $2`,
 
   auditRows: `
     select r.set_no, r.grain, r.bucket, r.group_hash, r.calls, r.sums, g.is_error, ${dimensionFields.map((name) => `g.${name}`).join(', ')}

@@ -247,10 +247,12 @@ export const overAllTeams = {
     select o.team_id from (select distinct team_id from traces union select distinct team_id from rollup_rows) as o
     where o.team_id not in (select id from teams)`,
   readCounters: `select team_id, first_seq, last_seq from team_counters order by team_id`,
-  // Teams whose last server has stopped before it rolled up everything.
+  // Teams with traces that are not rolled up, for example because a server was killed; the longest tails first.
   findTails: `
-    select c.team_id, c.last_seq from team_counters c join team_marks m on m.team_id = c.team_id
+    select c.team_id, c.last_seq, m.generation, m.time_zone, m.hot_seq, m.wide_seq
+    from team_counters c join team_marks m on m.team_id = c.team_id
     where m.is_active and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)
+    order by c.last_seq - least(m.hot_seq, m.wide_seq) desc
     limit ${limits.rollSweepTeamsMax}`,
 };
 

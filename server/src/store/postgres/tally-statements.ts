@@ -13,7 +13,7 @@ import { activeMarks, countedColumns, tailOf } from './rollup-statements.ts';
 export interface QueryStatement {
   text: string;
   values: Values;
-  /** Without a filter there are few different texts, so that they can stay prepared. */
+  /** Without values in the filter there are few different texts, so that they can stay prepared. */
   isPrepared: boolean;
 }
 
@@ -94,8 +94,8 @@ export interface GroupParts {
 }
 
 /**
- * The groups of a query by one field, with the most calls first. The parts of each group are one byte string: for each part a byte that
- * is 1 if its calls are errors, their number, the length of the sums, and the sums.
+ * The groups of a query by one field, with the most calls first. The parts of each group are one byte string: for each part a
+ * 4-byte integer that is 1 if its calls are errors, their number, the length of the sums, and the sums.
  */
 export function groupsOf(
   teamId: string,
@@ -174,7 +174,7 @@ function fromRollups(
 }
 
 function isPlain({ filter }: TallyQuery): boolean {
-  return Object.keys(filter).length === 0;
+  return Object.values(filter).every((accepted) => accepted === 'set');
 }
 
 /** The conditions of a filter. Both `traces` and `rollup_groups` have the status as a flag. */

@@ -1,7 +1,8 @@
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
+import { RollSize } from '../roll-size.ts';
+import { wideRestOf } from '../store.ts';
 import type { RollBounds } from '../store.ts';
-import { RollSize } from './roll-size.ts';
 import type { TeamEnd } from './writer.ts';
 
 /** A roll that is due. */
@@ -14,6 +15,8 @@ export interface DueRoll {
 /** What the writer thread knows about a team. The marks in the file decide; these only say when to look. */
 export interface TeamTails extends TeamEnd {
   rolledSeq: Record<RollSpeed, number>;
+  /** The tail of the wide sets has reached its bound, and is rolled up until only the rest is left. */
+  isDraining: boolean;
   failures: number;
   /** Not before this time, after a failure. */
   waitUntilMs: number;
@@ -24,7 +27,10 @@ export class RollSchedule {
   readonly #bounds: RollBounds;
   /** Only teams with a tail. The team that was rolled up last comes last, so that all get their turn. */
   readonly #teams = new Map<number, TeamTails>();
-  readonly #sizes = { hot: new RollSize(), wide: new RollSize() };
+  readonly #sizes = {
+    hot: new RollSize(limits.rollMsTarget),
+    wide: new RollSize(limits.rollMsTarget),
+  };
 
   constructor(bounds: RollBounds) {
     this.#bounds = bounds;
@@ -39,11 +45,11 @@ export class RollSchedule {
     let team = this.#teams.get(end.teamNo);
     if (team) team.lastSeq = end.lastSeq;
     else {
-      team = { ...end, rolledSeq: rolledSeq(), failures: 0, waitUntilMs: 0 };
+      team = { ...end, rolledSeq: rolledSeq(), isDraining: false, failures: 0, waitUntilMs: 0 };
       this.#teams.set(end.teamNo, team);
     }
-    const { hotTailRows, wideTailRows } = this.#bounds;
-    return tailOf(team, 'hot') >= hotTailRows || tailOf(team, 'wide') >= wideTailRows;
+    if (tailOf(team, 'wide') >= this.#bounds.wideTailRows) team.isDraining = true;
+    return tailOf(team, 'hot') >= this.#bounds.hotTailRows || team.isDraining;
   }
 
   /** The next roll: of a tail over its bound, or of any tail if nothing was written for `idleMs`. */
@@ -58,7 +64,8 @@ export class RollSchedule {
       ['wide', wideMin],
     ] as const) {
       for (const team of this.#teams.values()) {
-        if (team.waitUntilMs > nowMs || tailOf(team, speed) < rowsMin) continue;
+        const isDue = tailOf(team, speed) >= rowsMin || (speed === 'wide' && team.isDraining);
+        if (!isDue || team.waitUntilMs > nowMs) continue;
         return { team, speed, rowsMax: this.#sizes[speed].rows };
       }
     }
@@ -73,12 +80,9 @@ export class RollSchedule {
     this.#teams.delete(team.teamNo);
     const isBehind = Math.min(roll.rolledSeq.hot, roll.rolledSeq.wide) < team.lastSeq;
     if (roll.rows === 0 || !isBehind) return;
-    this.#teams.set(team.teamNo, {
-      ...team,
-      rolledSeq: roll.rolledSeq,
-      failures: 0,
-      waitUntilMs: 0,
-    });
+    const rolled = { ...team, rolledSeq: roll.rolledSeq, failures: 0, waitUntilMs: 0 };
+    const isDraining = team.isDraining && tailOf(rolled, 'wide') > wideRestOf(this.#bounds);
+    this.#teams.set(team.teamNo, { ...rolled, isDraining });
   }
 
   noteFailed({ team }: DueRoll, nowMs: number): void {

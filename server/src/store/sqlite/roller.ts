@@ -2,15 +2,17 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
+import { RollSize } from '../roll-size.ts';
+import { anotherRebuild } from '../roller.ts';
 import type { Roller } from '../roller.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { inUnsyncedTransaction, retryWhileBusy } from './connection.ts';
 import { deleteLookups, lookupBlocks, wrongLookups } from './lookup-repair.ts';
-import { RollSize } from './roll-size.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import type { RollupTables } from './rollup-tables.ts';
 
-const speeds: readonly RollSpeed[] = ['hot', 'wide'];
+/** The small sets again at the end: most reads need them, so their tail should be short when the generation becomes active. */
+const speeds: readonly RollSpeed[] = ['hot', 'wide', 'hot'];
 
 /** Rolls on request, on the main thread. A server rolls in the writer thread. Statements are prepared when they are needed. */
 export function openRoller(db: DatabaseSync): Roller {
@@ -25,21 +27,27 @@ export function openRoller(db: DatabaseSync): Roller {
   }
 
   /** Rolls a generation until only a few traces are left: new ones may arrive all the time. */
-  async function rollAll(teamNo: number, onProgress: (rolled: number) => void): Promise<void> {
+  async function rollAll(
+    teamNo: number,
+    generation: number,
+    onProgress: (rolled: number) => void,
+  ): Promise<void> {
     for (const speed of speeds) {
-      const size = new RollSize();
+      const size = new RollSize(limits.rollMsTarget);
       for (let isMore = true; isMore;) {
         const rowsMax = size.rows;
         const startMs = performance.now();
-        const { rows, seq } = await inTurn(() => {
-          const marks = tables().marks(teamNo, 'building');
-          const rolled = marks ? tables().roll(teamNo, marks, speed, rowsMax) : 0;
-          return { rows: rolled, seq: (marks?.rolledSeq[speed] ?? 0) + rolled };
+        const rolled = await inTurn(() => {
+          const marks = marksOf(tables(), teamNo, generation);
+          if (marks === 'active') return null;
+          const rows = tables().roll(teamNo, marks, speed, rowsMax);
+          return { rows, seq: marks.rolledSeq[speed] + rows };
         });
+        if (!rolled) return;
         const tookMs = performance.now() - startMs;
-        size.note(rows, tookMs);
-        onProgress(seq);
-        isMore = rows === rowsMax;
+        size.note(rolled.rows, tookMs);
+        onProgress(rolled.seq);
+        isMore = rolled.rows === rowsMax;
         if (isMore) await delay(tookMs);
       }
     }
@@ -67,14 +75,15 @@ export function openRoller(db: DatabaseSync): Roller {
     },
     async rebuild(teamId, timeZone, onProgress = () => {}) {
       const teamNo = teamNoOf(teamId);
-      await inTurn(() => startGeneration(db, tables(), teamNo, timeZone));
+      const generation = await inTurn(() => startGeneration(db, tables(), teamNo, timeZone));
       const total = Number(
         db.prepare('select last_seq from team_counters where team_no = ?').get(teamNo)?.[
           'last_seq'
         ] ?? 0,
       );
-      await rollAll(teamNo, (rolled) => onProgress(Math.min(rolled, total), total));
-      await inTurn(() => switchGeneration(db, tables(), teamNo));
+      const onRolled = (rolled: number): void => onProgress(Math.min(rolled, total), total);
+      await rollAll(teamNo, generation, onRolled);
+      await inTurn(() => switchGeneration(db, tables(), teamNo, generation));
       await deleteOldRows(teamNo);
       for (const block of lookupBlocks(db, teamNo)) {
         const wrong = wrongLookups(db, teamNo, block);
@@ -82,6 +91,7 @@ export function openRoller(db: DatabaseSync): Roller {
         await nextTurn();
       }
     },
+    removeOldRollups: (teamId) => deleteOldRows(teamNoOf(teamId)),
   };
 }
 
@@ -90,14 +100,26 @@ export function activeMarks(marks: TeamMarks | null, teamId: string): TeamMarks 
   return marks;
 }
 
-/** Continues an interrupted rebuild with the same time zone. */
+/**
+ * The marks of a generation that is being built. `active` if another rebuild for the same time zone has finished it. Numbers are not
+ * used again, so the generation cannot have got another time zone.
+ */
+function marksOf(tables: RollupTables, teamNo: number, generation: number): TeamMarks | 'active' {
+  const building = tables.marks(teamNo, 'building');
+  if (building?.generation === generation) return building;
+  if (tables.marks(teamNo)?.generation === generation) return 'active';
+  throw anotherRebuild();
+}
+
+/** The generation to fill: that of an interrupted rebuild for the same time zone, or a new one. */
 function startGeneration(
   db: DatabaseSync,
   tables: RollupTables,
   teamNo: number,
   timeZone: string,
-): void {
-  if (tables.marks(teamNo, 'building')?.timeZone === timeZone) return;
+): number {
+  const building = tables.marks(teamNo, 'building');
+  if (building?.timeZone === timeZone) return building.generation;
   // Rows of an abandoned generation may still exist, so its number is not used again.
   const newest = db.prepare(`
     select max(generation) as generation from (
@@ -113,16 +135,20 @@ function startGeneration(
     generation,
     timeZone,
   );
+  return generation;
 }
 
-/** Does nothing if another process has switched. */
-function switchGeneration(db: DatabaseSync, tables: RollupTables, teamNo: number): void {
-  const building = tables.marks(teamNo, 'building');
-  if (!building) return;
+function switchGeneration(
+  db: DatabaseSync,
+  tables: RollupTables,
+  teamNo: number,
+  generation: number,
+): void {
+  if (marksOf(tables, teamNo, generation) === 'active') return;
   db.prepare('delete from team_marks where team_no = ? and is_active = 1').run(teamNo);
   db.prepare('update team_marks set is_active = 1 where team_no = ? and generation = ?').run(
     teamNo,
-    building.generation,
+    generation,
   );
 }
 
