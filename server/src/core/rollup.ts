@@ -97,6 +97,11 @@ export class RollupFold {
     for (const set of this.#sets) set.add(trace, us, cost, this.#calendar);
   }
 
+  /** How many rollups there are at most: coarser grains may have fewer. */
+  get size(): number {
+    return this.#sets.reduce((sum, set) => sum + set.size, 0);
+  }
+
   /** Every grain of every set. */
   rollups(): Rollup[] {
     return this.#sets.flatMap((set) => set.rollups(this.#calendar));
@@ -120,6 +125,7 @@ class SetFold {
   readonly #functions: SetFunctions;
   /** By the bucket of the finest grain, then by group. */
   readonly #buckets = new Map<number, Map<GroupName, GroupBatch>>();
+  #groups = 0;
 
   constructor({ number, grains }: DimensionSet) {
     this.number = number;
@@ -137,8 +143,13 @@ class SetFold {
     if (!found) {
       found = { group: this.#functions.groupOf(trace), batch: new MeasuresBatch() };
       groups.set(name, found);
+      this.#groups += 1;
     }
     found.batch.add(trace, cost);
+  }
+
+  get size(): number {
+    return this.#groups * this.#grains.length;
   }
 
   finest(): Rollup[] {

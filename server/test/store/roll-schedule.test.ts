@@ -56,11 +56,11 @@ test('teams take turns, and a team without a tail is forgotten', () => {
     if (!due) break;
     seen.push(due.team.teamNo);
     const rolledSeq = { ...due.team.rolledSeq, hot: due.team.rolledSeq.hot + 200 };
-    schedule.noteRolled(due, { rows: 200, rolledSeq, tookMs: 1 });
+    schedule.noteRolled(due, rolledSeq);
   }
   assert.deepEqual(seen, [1, 2, 1, 2]);
   const due = schedule.next(0, longQuietMs) ?? assert.fail();
-  schedule.noteRolled(due, { rows: 100, rolledSeq: { hot: 450, wide: 450 }, tookMs: 1 });
+  schedule.noteRolled(due, { hot: 450, wide: 450 });
   assert.equal(schedule.next(0, longQuietMs)?.team.teamNo, 3 - due.team.teamNo);
 });
 
@@ -72,18 +72,37 @@ test('once the large sets are due, they are rolled up until an eighth of their t
     if (!due) break;
     assert.equal(due.speed, 'wide');
     sizes.push((wide += 250));
-    schedule.noteRolled(due, { rows: 250, rolledSeq: { hot: 1_000, wide }, tookMs: 1 });
+    schedule.noteRolled(due, { hot: 1_000, wide });
   }
   assert.deepEqual(sizes, [250, 500, 750, 1_000]);
   const other = scheduleWith({ tail: 1_000, rolled: { hot: 1_000, wide: 0 } });
   const due = other.next(0, busyMs) ?? assert.fail();
-  other.noteRolled(due, { rows: 880, rolledSeq: { hot: 1_000, wide: 880 }, tookMs: 1 });
+  other.noteRolled(due, { hot: 1_000, wide: 880 });
   assert.equal(dueOf(other, busyMs), null, 'a rest of 120 waits for more');
   assert.equal(
     other.noteCommit(team(1, 1_099), () => assert.fail()),
     false,
   );
   assert.equal(dueOf(other, busyMs), null);
+});
+
+test('a team that only repeated requests has no tail, and one whose other sets are behind is kept', () => {
+  const repeated = new RollSchedule(bounds);
+  repeated.noteCommit(team(1, 50), () => ({ hot: 50, wide: 50 }));
+  assert.equal(repeated.hasTails, false);
+  const schedule = scheduleWith({ tail: 50 });
+  const due = schedule.next(0, quietMs) ?? assert.fail();
+  // Another process has rolled up the small sets.
+  schedule.noteRolled(due, { hot: 50, wide: 0 });
+  assert.deepEqual(dueOf(schedule, longQuietMs), [1, 'wide']);
+});
+
+test('the large sets of a team that has begun come before those of others', () => {
+  const rolled = { hot: 1_000, wide: 0 };
+  const schedule = scheduleWith({ tail: 1_000, rolled }, { tail: 1_000, rolled });
+  assert.equal(schedule.next(0, busyMs)?.team.teamNo, 1);
+  assert.equal(schedule.next(0, busyMs, 2)?.team.teamNo, 2);
+  assert.equal(schedule.next(0, busyMs, 7)?.team.teamNo, 1);
 });
 
 test('after a failure a team waits longer each time, and the others do not', () => {

@@ -46,14 +46,19 @@ export class RollSchedule {
     if (team) team.lastSeq = end.lastSeq;
     else {
       team = { ...end, rolledSeq: rolledSeq(), isDraining: false, failures: 0, waitUntilMs: 0 };
+      // Requests that were only repeated have added no trace.
+      if (!hasTail(team)) return false;
       this.#teams.set(end.teamNo, team);
     }
     if (tailOf(team, 'wide') >= this.#bounds.wideTailRows) team.isDraining = true;
     return tailOf(team, 'hot') >= this.#bounds.hotTailRows || team.isDraining;
   }
 
-  /** The next roll: of a tail over its bound, or of any tail if nothing was written for `idleMs`. */
-  next(nowMs: number, idleMs: number): DueRoll | null {
+  /**
+   * The next roll: of a tail over its bound, or of any tail if nothing was written for `idleMs`. Wide sets of a team that has begun come
+   * before those of others.
+   */
+  next(nowMs: number, idleMs: number, begunTeamNo: number | null = null): DueRoll | null {
     const hotMin = idleMs >= limits.hotRollIdleMs ? 1 : this.#bounds.hotTailRows;
     const wideMin = Math.min(
       idleMs >= limits.wideRollIdleMs ? 1 : this.#bounds.wideTailRows,
@@ -63,7 +68,8 @@ export class RollSchedule {
       ['hot', hotMin],
       ['wide', wideMin],
     ] as const) {
-      for (const team of this.#teams.values()) {
+      const begun = speed === 'wide' && begunTeamNo !== null && this.#teams.get(begunTeamNo);
+      for (const team of begun ? [begun, ...this.#teams.values()] : this.#teams.values()) {
         const isDue = tailOf(team, speed) >= rowsMin || (speed === 'wide' && team.isDraining);
         if (!isDue || team.waitUntilMs > nowMs) continue;
         return { team, speed, rowsMax: this.#sizes[speed].rows };
@@ -72,15 +78,17 @@ export class RollSchedule {
     return null;
   }
 
-  noteRolled(
-    { team, speed }: DueRoll,
-    roll: { rows: number; rolledSeq: Record<RollSpeed, number>; tookMs: number },
-  ): void {
-    this.#sizes[speed].note(roll.rows, roll.tookMs);
+  /** A transaction has read this many traces of a roll. */
+  noteRead({ speed }: DueRoll, rows: number, tookMs: number): void {
+    this.#sizes[speed].note(rows, tookMs);
+  }
+
+  /** The marks of a team after a roll, or after an attempt that found nothing to do. */
+  noteRolled({ team }: DueRoll, rolledSeq: Record<RollSpeed, number>): void {
     this.#teams.delete(team.teamNo);
-    const isBehind = Math.min(roll.rolledSeq.hot, roll.rolledSeq.wide) < team.lastSeq;
-    if (roll.rows === 0 || !isBehind) return;
-    const rolled = { ...team, rolledSeq: roll.rolledSeq, failures: 0, waitUntilMs: 0 };
+    const rolled = { ...team, rolledSeq, failures: 0, waitUntilMs: 0 };
+    const isMoved = rolledSeq.hot !== team.rolledSeq.hot || rolledSeq.wide !== team.rolledSeq.wide;
+    if (!isMoved || !hasTail(rolled)) return;
     const isDraining = team.isDraining && tailOf(rolled, 'wide') > wideRestOf(this.#bounds);
     this.#teams.set(team.teamNo, { ...rolled, isDraining });
   }
@@ -90,6 +98,10 @@ export class RollSchedule {
     team.failures += 1;
     team.waitUntilMs = nowMs + pauseMs;
   }
+}
+
+function hasTail(team: TeamTails): boolean {
+  return tailOf(team, 'hot') > 0 || tailOf(team, 'wide') > 0;
 }
 
 function tailOf({ firstSeq, lastSeq, rolledSeq }: TeamTails, speed: RollSpeed): number {

@@ -5,6 +5,7 @@ import type { RollBounds, RollFailure } from '../store.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import { RollSchedule } from './roll-schedule.ts';
 import type { DueRoll } from './roll-schedule.ts';
+import { WideRoll } from './wide-roll.ts';
 import type { TeamEnd, Writer } from './writer.ts';
 
 /** Rolls traces up in the writer thread, one short transaction at a time, between commits that have been answered. */
@@ -26,6 +27,7 @@ export function startRolling(
 ): Rolling {
   const tables = openRollupTables(db);
   const schedule = new RollSchedule(bounds);
+  const wide = new WideRoll(tables);
   const atStart = { hot: 0, wide: 0 };
   let lastCommitMs = performance.now();
   let timer: NodeJS.Timeout | null = null;
@@ -59,7 +61,7 @@ export function startRolling(
     plannedMs = Infinity;
     if (writer.brokenBy !== null) return;
     const nowMs = performance.now();
-    const due = schedule.next(nowMs, nowMs - lastCommitMs);
+    const due = schedule.next(nowMs, nowMs - lastCommitMs, wide.teamNo);
     if (due === null) {
       if (schedule.hasTails) plan(limits.hotRollIdleMs);
       return;
@@ -69,29 +71,40 @@ export function startRolling(
     plan(Math.max(0, pausedUntilMs - performance.now()));
   }
 
-  /** Returns how long it took. */
+  /** Runs one transaction. Returns how long it took. */
   function roll(due: DueRoll): number {
-    const { team, speed, rowsMax } = due;
+    const { team, speed } = due;
     const startMs = performance.now();
     const startCpu = process.threadCpuUsage();
+    let hasBegun = false;
     const result = writer.aside(() => {
-      const marks = tables.marks(team.teamNo);
-      const rows = marks ? tables.roll(team.teamNo, marks, speed, rowsMax) : 0;
-      return { rows, rolledSeq: rolledSeqOf(team) };
+      hasBegun = true;
+      const step = speed === 'hot' ? rollHot(due) : wide.step(team.teamNo, due.rowsMax);
+      return { ...step, rolledSeq: rolledSeqOf(team) };
     });
     const endMs = performance.now();
     const tookMs = endMs - startMs;
     if (result.kind === 'done') {
+      const { read, isDone, rolledSeq } = result.value;
       // Work, not time: on a busy machine shorter batches would only cost more of it.
       const { user, system } = process.threadCpuUsage(startCpu);
-      schedule.noteRolled(due, { ...result.value, tookMs: (user + system) / 1000 });
+      const workMs = (user + system) / 1000;
+      schedule.noteRead(due, read, workMs);
+      if (speed === 'wide') wide.noteTime(workMs);
+      if (isDone) schedule.noteRolled(due, rolledSeq);
+      return tookMs;
     }
+    // What was gathered may be stored in part.
+    if (speed === 'wide' && hasBegun) wide.drop();
     if (result.kind === 'busy') return limits.busyRetryMs;
-    if (result.kind === 'failed') {
-      schedule.noteFailed(due, endMs);
-      onFailed({ teamId: team.teamId, speed, reason: result.reason });
-    }
+    schedule.noteFailed(due, endMs);
+    onFailed({ teamId: team.teamId, speed, reason: result.reason });
     return tookMs;
+  }
+
+  function rollHot({ team: { teamNo }, rowsMax }: DueRoll) {
+    const marks = tables.marks(teamNo);
+    return { read: marks ? tables.roll(teamNo, marks, 'hot', rowsMax) : 0, isDone: true };
   }
 
   function findTails(): void {

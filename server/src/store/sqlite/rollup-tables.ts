@@ -18,6 +18,31 @@ export interface RollupTables {
   marks(teamNo: number, which?: 'active' | 'building'): TeamMarks | null;
   /** Adds the traces after a mark to the rollups of its generation, and moves the mark. Returns how many were added. */
   roll(teamNo: number, marks: TeamMarks, speed: RollSpeed, rowsMax: number): number;
+  /**
+   * Adds the next traces to a batch, and stores their lookups: readers ignore those after the mark, and storing them again does nothing.
+   * Returns how many were added.
+   */
+  gather(batch: RollBatch, rowsMax: number): number;
+  /** Adds a batch to the rollups and moves the mark. The mark must be where the batch begins. */
+  store(batch: RollBatch): void;
+}
+
+/** Consecutive traces after a mark that are added to the rollups together. */
+export class RollBatch {
+  readonly teamNo: number;
+  readonly marks: TeamMarks;
+  readonly speed: RollSpeed;
+  readonly fold: RollupFold;
+  toSeq: number;
+  rows = 0;
+
+  constructor(teamNo: number, marks: TeamMarks, speed: RollSpeed) {
+    this.teamNo = teamNo;
+    this.marks = marks;
+    this.speed = speed;
+    this.fold = new RollupFold(speed, calendarOf(marks.timeZone));
+    this.toSeq = marks.rolledSeq[speed];
+  }
 }
 
 export const insertFirstMarks = `
@@ -69,28 +94,36 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
     }
   }
 
-  return {
+  const tables: RollupTables = {
     marks(teamNo, which = 'active') {
       const row = readMarks.get(teamNo, which === 'active' ? 1 : 0);
       return row ? marksFromRow(row) : null;
     },
-    roll(teamNo, { generation, timeZone, rolledSeq }, speed, rowsMax) {
-      const fold = new RollupFold(speed, calendarOf(timeZone));
+    roll(teamNo, marks, speed, rowsMax) {
+      const batch = new RollBatch(teamNo, marks, speed);
+      const rows = tables.gather(batch, rowsMax);
+      if (rows > 0) tables.store(batch);
+      return rows;
+    },
+    gather(batch, rowsMax) {
+      const { teamNo, speed, fold } = batch;
       const lookups = new LookupBatch();
-      let lastSeq = rolledSeq[speed];
-      const after = { afterSeq: lastSeq, toSeq: seqMax };
+      const after = { afterSeq: batch.toSeq, toSeq: seqMax };
       const rows = traces.each(teamNo, after, rowsMax, (trace, seq) => {
         fold.add(trace);
         if (speed === 'wide') lookups.add(trace, seq);
-        lastSeq = seq;
+        batch.toSeq = seq;
       });
-      if (rows === 0) return 0;
-      addAll(teamNo, generation, deltasOf(fold.rollups()));
       for (const { hash, seq } of lookups.inOrder()) insertLookup.run(teamNo, seq, hash, seq);
-      setMark[speed].run(lastSeq, teamNo, generation);
+      batch.rows += rows;
       return rows;
     },
+    store({ teamNo, marks: { generation }, speed, fold, toSeq }) {
+      addAll(teamNo, generation, deltasOf(fold.rollups()));
+      setMark[speed].run(toSeq, teamNo, generation);
+    },
   };
+  return tables;
 }
 
 export function marksFromRow(row: Readonly<Record<string, unknown>>): TeamMarks {
