@@ -70,12 +70,15 @@ export function oneTeamStatements(begin: string, teamId: string): BatchStatement
   };
 }
 
+const waitBriefly = `set local lock_timeout = ${limits.postgresSharedLockMsMax}`;
+const waitAsUsual = `set local lock_timeout = ${limits.postgresLockMsMax}`;
+
 /**
- * All teams in one transaction. If `skipsLocked`, teams that another transaction has locked are left out; otherwise a lock that is not
- * free within a moment fails the transaction.
+ * All teams in one transaction. If `skipsLocked`, teams that another transaction has locked are left out; otherwise a counter that is
+ * not free within a moment fails the transaction. All other locks, such as those of an index that is being built, are waited for as
+ * usual, since no other transaction would get them sooner.
  */
 export function manyTeamsStatements(begin: string, skipsLocked: boolean): BatchStatements {
-  const beginBriefly = `${begin}; set local lock_timeout = ${limits.postgresSharedLockMsMax}`;
   return {
     async begin(client, writes, wallUs) {
       const teamIds = [...new Set(writes.map(({ write }) => write.teamId))];
@@ -89,20 +92,30 @@ export function manyTeamsStatements(begin: string, skipsLocked: boolean): BatchS
         ]);
         return rows;
       };
-      const lock = skipsLocked ? ofManyTeams.lockFreeCounters : ofManyTeams.lockCounters;
+      if (skipsLocked) {
+        const [, free, requests] = await Promise.all([
+          run(client, begin),
+          run(client, ofManyTeams.lockFreeCounters, [teamIds]),
+          findRequests(),
+        ]);
+        return lockedTeams(free.rows, requests);
+      }
       const [, locked, earlier] = await Promise.all([
-        run(client, beginBriefly),
-        run(client, lock, [teamIds]),
+        run(client, `${begin}; ${waitBriefly}`),
+        run(client, ofManyTeams.lockCounters, [teamIds]),
         findRequests(),
+        run(client, waitAsUsual),
       ]);
       const teams = lockedTeams(locked.rows, earlier);
       const missing = teamIds.filter((teamId) => !teams.has(teamId));
-      if (missing.length === 0 || skipsLocked) return teams;
+      if (missing.length === 0) return teams;
       // Teams without traces. Another transaction may have stored their first ones in the meantime.
-      const [, added, again] = await Promise.all([
+      const [, , added, again] = await Promise.all([
+        run(client, waitBriefly),
         run(client, ofManyTeams.addCounters, [missing]),
         run(client, ofManyTeams.lockCounters, [missing]),
         findRequests(),
+        run(client, waitAsUsual),
       ]);
       return lockedTeams([...locked.rows, ...added.rows], again);
     },

@@ -297,10 +297,12 @@ export const ofManyTeams = {
 
   forgetRequests: `
     delete from idempotency i
-    using unnest($1::uuid[]) as u(team_id), lateral (
-      select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= $2
-      limit ${limits.idempotencySweepRowsMax}) as expired
-    where i.team_id = u.team_id and i.key_hash = expired.key_hash`,
+    using (
+      select u.team_id, expired.key_hash from unnest($1::uuid[]) as u(team_id), lateral (
+        select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= $2
+        limit ${limits.idempotencySweepRowsMax}) as expired
+      limit ${limits.postgresSharedSweepRowsMax}) as swept
+    where i.team_id = swept.team_id and i.key_hash = swept.key_hash`,
 
   takeRequests: `
     insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
