@@ -170,6 +170,10 @@ export const limits = Object.freeze({
   postgresEvaluationsMax: 4,
   postgresOneTeamEvaluationsMax: 2,
   postgresEvaluationsWaitingMax: 16,
+  // How long the database may sort a list before the question counts as one that reads many rollups.
+  postgresBriefReadMsMax: 5_000,
+  // Sums of a tail that such a question may send to the database. Beyond the limit it gets a 422.
+  postgresTailBytesMax: 8 * 1024 * 1024,
   postgresConnectMsMax: 5_000,
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,

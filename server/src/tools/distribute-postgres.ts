@@ -49,8 +49,7 @@ export async function distributePostgres(
     await checkServer(client, address.name);
     await refuseWithoutCitus(client, address.name);
     await refuseUnsafeNodes(client);
-    // Opening it migrates the tables.
-    await (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' })).close();
+    await migrateUnused(url, address);
     await run(client, 'begin isolation level read committed');
     const tables = await distribute(client, onTable);
     await run(client, 'commit', [], unhurriedMs);
@@ -59,6 +58,20 @@ export async function distributePostgres(
     throw explain(error, address);
   } finally {
     await client.end().catch(() => {});
+  }
+}
+
+/** Opening the store migrates its tables. Fails if servers are running: they look for distributed tables only when they start. */
+async function migrateUnused(url: string, address: Address): Promise<void> {
+  const store = await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' });
+  try {
+    const users = await store.claim();
+    if (users === null) return;
+    throw new OperatorError(
+      `${address.name} is in use by ${users}. Stop the servers, then run the command again. Nothing was moved.`,
+    );
+  } finally {
+    await store.close();
   }
 }
 

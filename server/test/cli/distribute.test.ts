@@ -30,8 +30,13 @@ const standIns = `
 
   create function column_to_column_name(regclass, text) returns text language sql as 'select $2';
   create function run_command_on_all_nodes(command text)
-    returns table (nodeid integer, success boolean, result text) language sql as
-    'select nodeid, success, case when success then fsync else ''connection refused'' end from citus.nodes';
+    returns table (nodeid integer, success boolean, result text) language plpgsql as $$
+    declare answer text := '0';
+    begin
+      if command <> 'show fsync' then execute command into answer; end if;
+      return query select n.nodeid, n.success, case when not n.success then 'connection refused'
+        when command = 'show fsync' then n.fsync when n.nodeid = 1 then answer else '0' end from citus.nodes n;
+    end $$;
   create function create_reference_table(table_name regclass) returns void language sql as $$
     insert into citus.calls (what) values (table_name || ' on every node');
     insert into citus.pg_dist_partition values (table_name, 'n', null, 1, 't') $$;
@@ -99,6 +104,45 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     } finally {
       await writer.end();
     }
+  });
+
+  test('nothing is moved while a server is connected, and its connections are counted', async () => {
+    const url = await clusterLike();
+    const server = await openPostgresStore({ url, clock: { kind: 'system' }, role: 'server' });
+    try {
+      await assertUnchanged(
+        url,
+        /^PostgreSQL at .* is in use by servers with \d+ connections?\. Stop the servers, .* Nothing was moved\.$/,
+      );
+    } finally {
+      await server.close();
+    }
+    await distribute(url);
+  });
+
+  test('a version of Citus before 11.2 is refused, by the command and at the start of a server', async () => {
+    const url = await clusterLike();
+    for (const [version, isOld] of [
+      ['10.2-4', true],
+      ['11.1-1', true],
+      ['11.2-1', false],
+      ['12.0-1', false],
+    ] as const) {
+      await postgres.sql(url, `update pg_extension set extversion = $1 where extname = 'citus'`, [
+        version,
+      ]);
+      const opening = async () =>
+        (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'server' })).close();
+      if (!isOld) {
+        await opening();
+        continue;
+      }
+      const says =
+        /has version 1\d\.\d-\d of the "citus" extension; TraceTally needs 11\.2 or newer\.$/;
+      await assertUnchanged(url, says);
+      await assert.rejects(opening(), { message: says });
+    }
+    await distribute(url);
   });
 
   test('a store that is not a Citus cluster is refused with a clear message and left unchanged', async (t) => {

@@ -1,16 +1,21 @@
 import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import { draftTrace } from '../../src/core/trace.ts';
 import { withTool } from '../guarantees/crash-lab.ts';
 import { spawnCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { chooseSeed, seededRandom } from '../support/seeded-random.ts';
+import { runSql } from '../support/store-place.ts';
 import { assertRefused, call, startServer, toolInFolder } from './helpers.ts';
 import type { NewKeyJson, Tool } from './helpers.ts';
 
 const tool = toolInFolder({ after });
+
+const rebuildChild = fileURLToPath(new URL('../store/rebuild-until-killed.ts', import.meta.url));
 
 interface TeamJson {
   team_id: string;
@@ -108,6 +113,27 @@ describe('the time zone of a team', { concurrency: 2 }, () => {
     assert.equal((await own.run('verify')).code, 0);
     const again = await own.run('teams', 'set', 'moving', '--time-zone', 'pacific/kiritimati');
     assert.match(again.stdout, /^The team "moving" already has the time zone/);
+  });
+
+  test('teams set for the present time zone removes the sums that a killed run has left', async (t) => {
+    const own = toolInFolder(t);
+    const { team_id } = await own.json<TeamJson>('teams', 'create', 'left');
+    const drafts = Array.from({ length: 2_000 }, (_, i) =>
+      draftTrace({ model: 'm', user_identifier: `u${i}` }),
+    );
+    await withTool(own.path, async (store) => {
+      await store.append([{ teamId: team_id, drafts }]);
+      for (const speed of ['hot', 'wide'] as const) await store.roll(team_id, speed, 2_000);
+    });
+    const args = [rebuildChild, own.database, team_id, 'Asia/Tokyo', 'switched'];
+    const killed = spawnSync(process.execPath, args, { encoding: 'utf8', timeout: 60_000 });
+    assert.equal(killed.signal, 'SIGKILL', killed.stderr);
+    const generations = () =>
+      runSql({ kind: 'sqlite', path: own.path }, 'select distinct generation from rollup_rows');
+    assert.equal((await generations()).length, 2, 'the old sums are not there');
+    const set = await own.run('teams', 'set', 'left', '--time-zone', 'Asia/Tokyo');
+    assert.match(set.stdout, /^The team "left" already has the time zone Asia\/Tokyo\./);
+    assert.equal((await generations()).length, 1);
   });
 
   test('teams set that is killed at any moment leaves the old days or the new ones, and works when it is run again', async (t) => {

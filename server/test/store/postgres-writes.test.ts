@@ -220,7 +220,10 @@ test('a table that is locked for a moment, as while an index is built, fails no 
       (await postgres.sql(url, isWaiting)).length > 0 ? true : null,
     );
     // Several times as long as a write waits for the counter of one team.
-    const [held] = await postgres.sql(url, `select pg_sleep(${(4 * limits.postgresSharedLockMsMax) / 1_000})`);
+    const [held] = await postgres.sql(
+      url,
+      `select pg_sleep(${(4 * limits.postgresSharedLockMsMax) / 1_000})`,
+    );
     assert.ok(held);
     await other.query('commit');
     assert.deepEqual(

@@ -126,6 +126,7 @@ test('a server that could lose or change what it acknowledged is refused', () =>
     synchronous_commit: 'on',
     encoding: 'UTF8',
     float_digits: 1,
+    citus_version: null,
     backend_pid: 1,
   };
   assert.equal(unfitBecause(fit), null);

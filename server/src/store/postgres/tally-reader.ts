@@ -13,10 +13,10 @@ import { WideReads } from '../wide-reads.ts';
 import { ask, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { marksFromRow } from './marks-rows.ts';
-import { asFailure } from './postgres-failures.ts';
+import { asFailure, isCancelled } from './postgres-failures.ts';
 import { countedColumns, ofMarks, tailOf } from './rollup-statements.ts';
 import { LongSnapshot, inSnapshot } from './snapshot.ts';
-import { addRollup, partsOf, tallyFromGroupRow } from './tally-rows.ts';
+import { TailParts, addRollup, tallyFromGroupRow } from './tally-rows.ts';
 import {
   answerOf,
   answerParts,
@@ -113,9 +113,9 @@ export function openTallyReader(
         ]);
         const { timeZone: found } = marksFromRow(marks.rows[0]);
         if (tail.rows.length > limits.tailRowsMax) return { timeZone: found, value: null };
-        const sheet = tailSheet(question);
-        for (const row of tail.rows) sheet.addTrace(countedFromRow(row));
-        const groups = groupsOf(teamId, question.query, plan, partsOf(sheet), rowsMax);
+        const parts = tailParts(question);
+        for (const row of tail.rows) parts.add(countedFromRow(row));
+        const groups = groupsOf(teamId, question.query, plan, parts.take(), rowsMax);
         const { rows } = await run(
           client,
           groups.text,
@@ -129,6 +129,8 @@ export function openTallyReader(
       try {
         return await read();
       } catch (error) {
+        // A list that takes longer is read at length.
+        if (isCancelled(error)) return { timeZone: question.calendar.timeZone, value: null };
         throw asFailure(error);
       }
     });
@@ -186,9 +188,9 @@ export function openTallyReader(
       const { timeZone: found } = marksFromRow(
         (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
       );
-      const sheet = tailSheet(question);
-      await snapshot.each(tail(question, plan), (row) => sheet.addTrace(countedFromRow(row)));
-      const groups = groupsOf(teamId, query, plan, partsOf(sheet), rowsMax);
+      const parts = tailParts(question);
+      await snapshot.each(tail(question, plan), (row) => parts.add(countedFromRow(row)));
+      const groups = groupsOf(teamId, query, plan, parts.take(), rowsMax);
       return { timeZone: found, next: await snapshot.cursor(groups, limits.groupChunkRows) };
     };
     if (rowsMax !== null) {
@@ -287,8 +289,9 @@ function shortTail(question: Question, plan: RollupPlan): QueryStatement {
 }
 
 /** Adds up the tail of a list: errors apart, as in the rollups. */
-function tailSheet({ query, calendar }: Question): TallySheet {
-  return new TallySheet({ ...query, groupBy: [...query.groupBy, 'status'] }, calendar);
+function tailParts({ query, calendar }: Question): TailParts {
+  const withErrors: TallyQuery = { ...query, groupBy: [...query.groupBy, 'status'] };
+  return new TailParts(() => new TallySheet(withErrors, calendar));
 }
 
 function rethrow(error: unknown): never {

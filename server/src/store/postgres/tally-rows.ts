@@ -1,6 +1,9 @@
 import { addMeasures, decodeMeasures, encodeMeasures, noMeasures } from '../../core/measures.ts';
 import type { Tally } from '../../core/query.ts';
+import type { CountedTrace } from '../../core/rollup.ts';
 import type { TallySheet } from '../../core/tally-sheet.ts';
+import { Failure } from '../../errors.ts';
+import { limits } from '../../limits.ts';
 import { rollupFromRow } from '../rollup-rows.ts';
 import type { Row } from './connection.ts';
 import { groupFromRow } from './tally-statements.ts';
@@ -23,15 +26,54 @@ export function tallyFromGroupRow(row: Row): Tally {
 
 const headerBytes = 16;
 
-/** The groups of a tail as parameters of `groupsOf`. */
-export function partsOf(sheet: TallySheet): GroupParts {
-  const tallies = sheet.tallies();
-  return {
-    keys: tallies.map(({ group }) => group[0] ?? null),
-    areErrors: tallies.map(({ group }) => group[1] === 'error'),
-    calls: tallies.map(({ measures }) => measures.calls),
-    sums: tallies.map(({ measures }) => encodeMeasures(measures)),
-  };
+/**
+ * The groups of a tail as parameters of `groupsOf`. A long tail is added up in parts, which take much less memory once they are
+ * encoded, and a group may be in several of them. Fails with `question_too_wide` if there are too many.
+ */
+export class TailParts {
+  readonly #newSheet: () => TallySheet;
+  #sheet: TallySheet;
+  #rows = 0;
+  #bytes = 0;
+  readonly #keys: (string | null)[] = [];
+  readonly #areErrors: boolean[] = [];
+  readonly #calls: number[] = [];
+  readonly #sums: Uint8Array[] = [];
+
+  constructor(newSheet: () => TallySheet) {
+    this.#newSheet = newSheet;
+    this.#sheet = newSheet();
+  }
+
+  add(trace: CountedTrace): void {
+    this.#sheet.addTrace(trace);
+    this.#rows += 1;
+    if (this.#rows % limits.tailPartRows === 0) this.#encode();
+  }
+
+  take(): GroupParts {
+    this.#encode();
+    return {
+      keys: this.#keys,
+      areErrors: this.#areErrors,
+      calls: this.#calls,
+      sums: this.#sums,
+    };
+  }
+
+  #encode(): void {
+    for (const { group, measures } of this.#sheet.tallies()) {
+      const [key = null, status] = group;
+      const sums = encodeMeasures(measures);
+      this.#keys.push(key);
+      this.#areErrors.push(status === 'error');
+      this.#calls.push(measures.calls);
+      this.#sums.push(sums);
+      this.#bytes += sums.length + Buffer.byteLength(key ?? '');
+    }
+    if (this.#bytes > limits.postgresTailBytesMax) throw new Failure('question_too_wide');
+    this.#sheet = this.#newSheet();
+  }
 }
 
 /** Adds a row of `rollupsOf` or `answerOf`. */
