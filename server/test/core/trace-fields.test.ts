@@ -64,9 +64,9 @@ test('a draft has started_at in microseconds and metadata as JSON', () => {
   assert.equal(draft.metadata, '{"b":"1","a":"2"}');
 });
 
-test('metadata is stored without lone surrogates and without a __proto__ entry', () => {
-  const metadata = JSON.parse('{"a\\ud800":"\\udc00b","__proto__":"x"}') as Record<string, string>;
-  assert.equal(draftTrace({ model: 'm', metadata }).metadata, '{"a\uFFFD":"\uFFFDb"}');
+test('metadata is stored without lone surrogates in its values and without a __proto__ entry', () => {
+  const metadata = JSON.parse('{"a":"\\udc00b","__proto__":"x"}') as Record<string, string>;
+  assert.equal(draftTrace({ model: 'm', metadata }).metadata, '{"a":"\uFFFDb"}');
 });
 
 test('the memory of a draft grows with its payloads', () => {

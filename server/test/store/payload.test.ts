@@ -20,11 +20,12 @@ const anyText = fc.oneof(
   fc.constantFrom('', '\u0000', 'a\u0000b', '\uFFFD', '😀'),
   fc.string({ minLength: 1, maxLength: 20 }).map((piece) => piece.repeat(500)),
 );
+const entries = fc.option(anyText.map((value) => JSON.stringify({ value: value.toWellFormed() })));
 const payload = fc.option(anyText.map((value) => value.toWellFormed()));
 
 test('payloads come back as they were, whichever are null, short or long', () => {
   fc.assert(
-    fc.property(payload, payload, payload, payload, (input, output, error_message, metadata) => {
+    fc.property(payload, payload, payload, entries, (input, output, error_message, metadata) => {
       const texts = { input, output, error_message, metadata };
       const packed = packPayloads(texts);
       assert.ok(packedBytes(packed) >= 0);
