@@ -79,7 +79,7 @@ const startTime = fc
   );
 
 const metadata = fc.dictionary(
-  anyLabel.map((name) => name.slice(0, 64)),
+  anyLabel.map((name) => name.slice(0, 64).toWellFormed()),
   fc.oneof(anyText, fc.constant('v'.repeat(255))),
   { maxKeys: 16 },
 );

@@ -111,7 +111,7 @@ function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSy
       ...(previewChars === null ? payloads : cutPayloads(payloads)),
       // It can be compared only if everything is read.
       ...(previewChars === null && omit.size === 0 ? ['checksum'] : []),
-      `${lengthOf(walkedOver(stored, omit))} as skipped_bytes`,
+      `${walkedOver(stored, omit)} as skipped_bytes`,
     ].join(', ');
     let statement = prepared.get(columns);
     if (!statement) {
@@ -147,12 +147,14 @@ function cutPayloads(payloads: readonly PayloadName[]): string[] {
  * To read a payload, SQLite walks over those that are stored before it, even if they were left out. What is walked over counts as if it
  * was read.
  */
-function walkedOver(
-  stored: readonly PayloadName[],
-  omit: ReadonlySet<PayloadName>,
-): readonly PayloadName[] {
-  const lastRead = stored.findLastIndex((name) => !omit.has(name));
-  return stored.slice(0, lastRead + 1).filter((name) => omit.has(name));
+function walkedOver(stored: readonly PayloadName[], omit: ReadonlySet<PayloadName>): string {
+  const walked = stored.flatMap((name, i) => {
+    const later = stored.slice(i + 1).filter((other) => !omit.has(other));
+    if (!omit.has(name) || later.length === 0) return [];
+    const isRead = later.map((other) => `${other} is not null`).join(' or ');
+    return [`iif(${isRead}, ${lengthOf([name])}, 0)`];
+  });
+  return walked.join(' + ') || '0';
 }
 
 function lengthOf(payloads: readonly PayloadName[]): string {
