@@ -1,3 +1,4 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { calendarOf } from '../../core/calendar.ts';
 import type { Calendar } from '../../core/calendar.ts';
 import { FairQueue } from '../../core/fair-queue.ts';
@@ -16,7 +17,7 @@ import { marksFromRow } from './marks-rows.ts';
 import { asFailure, isCancelled } from './postgres-failures.ts';
 import { countedColumns, ofMarks, tailOf } from './rollup-statements.ts';
 import { LongSnapshot, inSnapshot } from './snapshot.ts';
-import { TailParts, addRollup, tallyFromGroupRow } from './tally-rows.ts';
+import { TailParts, TailTooLong, addRollup, tallyFromGroupRow } from './tally-rows.ts';
 import {
   answerOf,
   answerParts,
@@ -221,6 +222,19 @@ export function openTallyReader(
     return { timeZone: found, value };
   }
 
+  /** A tail with very many groups is being rolled up, so the list is read once enough of it is. */
+  async function listWhenRolledUp(question: Question, plan: RollupPlan) {
+    const untilMs = performance.now() + limits.postgresTailWaitMsMax;
+    for (;;) {
+      try {
+        return await listAtLength(question, plan);
+      } catch (error) {
+        if (!(error instanceof TailTooLong) || performance.now() > untilMs) throw error;
+      }
+      await delay(limits.postgresTailRetryMs);
+    }
+  }
+
   async function answer(question: Question): Promise<Answer<TallyList>> {
     const plan = planQuery(question.query, question.calendar);
     if (plan.kind === 'traces') return asList(question, await askAtLength(question, null));
@@ -234,7 +248,7 @@ export function openTallyReader(
     if (brief?.value) return asList(question, brief);
     const list = question.rowsMax === null ? null : await listBriefly(question, plan);
     if (list?.value) return asList(question, list);
-    const long = await listAtLength(question, plan);
+    const long = await listWhenRolledUp(question, plan);
     if ((long.value?.first.length ?? 0) < limits.groupChunkRows) longLists.delete(name);
     else if (longLists.size < limits.keyCacheEntriesMax) longLists.add(name);
     return long;

@@ -28,7 +28,7 @@ const headerBytes = 16;
 
 /**
  * The groups of a tail as parameters of `groupsOf`. A long tail is added up in parts, which take much less memory once they are
- * encoded, and a group may be in several of them. Fails with `question_too_wide` if there are too many.
+ * encoded, and a group may be in several of them. Throws `TailTooLong` if there are too many.
  */
 export class TailParts {
   readonly #newSheet: () => TallySheet;
@@ -71,8 +71,17 @@ export class TailParts {
       this.#sums.push(sums);
       this.#bytes += sums.length + Buffer.byteLength(key ?? '');
     }
-    if (this.#bytes > limits.postgresTailBytesMax) throw new Failure('question_too_wide');
+    if (this.#bytes > limits.postgresTailBytesMax) throw new TailTooLong();
     this.#sheet = this.#newSheet();
+  }
+}
+
+/** The traces that are not rolled up yet have too many groups for memory. */
+export class TailTooLong extends Failure {
+  constructor() {
+    super('reads_busy', {
+      say: 'Many new traces of this team are still being added up. Try again in a moment.',
+    });
   }
 }
 
