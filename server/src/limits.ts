@@ -172,8 +172,9 @@ export const limits = Object.freeze({
   postgresEvaluationsWaitingMax: 16,
   // How long the database may sort a list before the question counts as one that reads many rollups.
   postgresBriefReadMsMax: 5_000,
-  // Sums of a tail that such a question may send to the database. With more of them it waits until they are rolled up: how often it
-  // looks, and how long it waits until it gets a 503.
+  // Traces of a tail that a list of names may add up, and the sums that it may send to the database. With more of them it waits until
+  // they are rolled up: how often it looks, and how long it waits until it gets a 503.
+  postgresTailRowsMax: 32_768,
   postgresTailBytesMax: 32 * 1024 * 1024,
   postgresTailRetryMs: 500,
   postgresTailWaitMsMax: 30_000,

@@ -36,5 +36,10 @@ export interface TraceReader {
   /**
    * Answers a question about sums, from one snapshot that includes every committed trace: all of the tallies, or the first `rowsMax`.
    */
-  tallies(teamId: string, query: TallyQuery, rowsMax?: number | null): Promise<TallyList>;
+  tallies(
+    teamId: string,
+    query: TallyQuery,
+    rowsMax?: number | null,
+    isWanted?: () => boolean,
+  ): Promise<TallyList>;
 }

@@ -97,7 +97,7 @@ function groupRoute(path: string, label: LabelName, schema: ReturnType<typeof sc
       const { teamId } = callerOf(request);
       const { limit } = request.query;
       const rowsMax = limit === undefined ? null : Number(limit);
-      const groups = await reader.tallies(teamId, query, rowsMax);
+      const groups = await reader.tallies(teamId, query, rowsMax, () => !isGone(reply));
       return sendGroups(replyBudget, request, reply, label, groups);
     });
   };

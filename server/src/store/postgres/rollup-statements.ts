@@ -36,6 +36,12 @@ export const ofMarks = {
 
   readMarks: `select ${marks} ${activeMarks}`,
 
+  /** How many traces are not rolled up yet, by speed. */
+  readTails: `
+    select c.last_seq - m.hot_seq as hot, c.last_seq - m.wide_seq as wide
+    from team_marks m join team_counters c on c.team_id = $1
+    where m.team_id = $1 and m.is_active`,
+
   lockMarks: `select ${marks} ${activeMarks} for update`,
 
   /** Nothing if another process is rolling up the team. */

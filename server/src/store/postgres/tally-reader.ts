@@ -39,6 +39,8 @@ interface Question {
   query: TallyQuery;
   calendar: Calendar;
   rowsMax: number | null;
+  /** False once the caller no longer waits. */
+  isWanted: () => boolean;
 }
 
 /** Answers questions about sums. Short ones take one or two round trips; the others read through cursors, few of them at once. */
@@ -222,14 +224,18 @@ export function openTallyReader(
     return { timeZone: found, value };
   }
 
-  /** A tail with very many groups is being rolled up, so the list is read once enough of it is. */
+  /** A very long tail is being rolled up, so the list is read once enough of it is. Nothing is kept open while it waits. */
   async function listWhenRolledUp(question: Question, plan: RollupPlan) {
     const untilMs = performance.now() + limits.postgresTailWaitMsMax;
     for (;;) {
       try {
+        const [tails] = await ask(reading, ofMarks.readTails, [question.teamId]);
+        const rows = Number(tails?.[plan.set.speed] ?? 0);
+        if (rows > limits.postgresTailRowsMax || !question.isWanted()) throw new TailTooLong();
         return await listAtLength(question, plan);
       } catch (error) {
-        if (!(error instanceof TailTooLong) || performance.now() > untilMs) throw error;
+        const isWorthWaiting = question.isWanted() && performance.now() < untilMs;
+        if (!(error instanceof TailTooLong) || !isWorthWaiting) throw error;
       }
       await delay(limits.postgresTailRetryMs);
     }
@@ -256,7 +262,7 @@ export function openTallyReader(
 
   return {
     timeZone,
-    async tallies(teamId, query, rowsMax = null) {
+    async tallies(teamId, query, rowsMax = null, isWanted = () => true) {
       for (let attempts = 1; ; attempts++) {
         const zone = timeZones.get(teamId) ?? (await timeZone(teamId));
         const { timeZone: found, value } = await answer({
@@ -264,6 +270,7 @@ export function openTallyReader(
           query,
           calendar: calendarOf(zone),
           rowsMax,
+          isWanted,
         });
         if (found === zone && value) return value;
         // The team's time zone has changed, so the question was planned for other days.
