@@ -141,18 +141,18 @@ describe('the time zone of a team', { concurrency: 2 }, () => {
     const random = seededRandom(seed);
     t.diagnostic(`seed ${seed}`);
     const own = toolInFolder(t);
-    await own.json('demo', '--count', '5000', '--days', '20', '--team', 'big');
+    await own.json('demo', '--count', '2000', '--days', '10', '--team', 'big');
     const startMs = performance.now();
     await own.json('teams', 'set', 'big', '--time-zone', 'Asia/Tokyo');
     const tookMs = performance.now() - startMs;
-    const zones = ['America/New_York', 'Europe/London', 'Australia/Lord_Howe', 'Pacific/Apia'];
+    const zones = ['America/New_York', 'Australia/Lord_Howe'];
     let killed = 0;
     for (const zone of zones) {
       const args = ['teams', 'set', 'big', '--time-zone', zone, '--database', own.database];
       const child = spawnCli(args);
       const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
       // The moment is random by design.
-      await sleep(random() * tookMs);
+      await sleep(random() * 0.8 * tookMs);
       child.kill('SIGKILL');
       if (
         (await eventually('the end', 20_000, async () => ({ code: await ended }))).code === null
