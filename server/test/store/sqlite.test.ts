@@ -52,12 +52,12 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
     assert.deepEqual(await store.checkStorage(), []);
   }));
 
-test('payloads that are skipped on the way to a later column count like payloads that are read', () =>
+test('payloads that are skipped on the way to a later one count like payloads that are read', () =>
   withStore(async (store) => {
     const { team } = await store.ensureTeam('t', 1);
     const input = randomBytes(400_000).toString('base64');
     for (let i = 0; i < 6; i++) {
-      const drafts = [draftTrace({ model: `m${i}`, input, response_model: 'exact' })];
+      const drafts = [draftTrace({ model: `m${i}`, input, output: 'short' })];
       await store.append([{ teamId: team.id, drafts }]);
     }
     const request = { page: 1, limit: 10, omit: new Set(['input'] as const) };
@@ -65,7 +65,7 @@ test('payloads that are skipped on the way to a later column count like payloads
     const traces = [...first];
     assert.ok(traces.length < 6);
     for await (const chunk of rest ?? assert.fail('it all came at once')) traces.push(...chunk);
-    assert.deepEqual([...new Set(traces.map((trace) => trace.response_model))], ['exact']);
+    assert.deepEqual([...new Set(traces.map((trace) => trace.output))], ['short']);
     assert.equal(traces.length, 6);
   }));
 
