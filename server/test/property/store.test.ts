@@ -7,13 +7,15 @@ import { manualClock, temporaryFolder } from '../support/service.ts';
 import { compareHistories } from './store-histories.ts';
 import { compareTallies } from './tally-histories.ts';
 
-test('the SQLite store answers as the plain model does, and verify is clean, for 1,000 random histories', async (t) => {
+const models = runsOf(300);
+
+test(`the SQLite store answers as the plain model does, and verify is clean, for ${models} random histories`, async (t) => {
   const folder = temporaryFolder();
   const clock = manualClock(0);
   const path = join(folder.path, 'property.db');
   const store = await openSqliteStore({ path, clock: clock.source, role: 'server' });
   try {
-    t.diagnostic(JSON.stringify(await compareHistories(store, clock, 1000)));
+    t.diagnostic(JSON.stringify(await compareHistories(store, clock, models)));
   } finally {
     await store.close();
     folder.remove();
