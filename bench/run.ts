@@ -8,6 +8,7 @@ import { mixed } from './benches/mixed.ts';
 import { pages } from './benches/pages.ts';
 import { postgres } from './benches/postgres.ts';
 import { reads } from './benches/reads.ts';
+import { rollups } from './benches/rollups.ts';
 import { start } from './benches/start.ts';
 import { wrapperOverhead } from './benches/wrapper-overhead.ts';
 import type { Bench, Finding } from './lab/bench.ts';
@@ -24,6 +25,7 @@ const benches: readonly Bench[] = [
   batch,
   large,
   reads,
+  rollups,
   pages,
   start,
   mixed,

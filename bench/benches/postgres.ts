@@ -1,4 +1,4 @@
-import type { Bench, Finding } from '../lab/bench.ts';
+import type { Bench, Finding, Goal } from '../lab/bench.ts';
 import { smallPayloads } from '../lab/bodies.ts';
 import { comparePages } from '../lab/compare-pages.ts';
 import { compareReads } from '../lab/compare-reads.ts';
@@ -57,20 +57,25 @@ async function writes(lab: Lab, server: BenchPostgres): Promise<Finding[]> {
 
   const [oneRates, manyRates] = [ratesOf(one), ratesOf(many)];
   return [
-    ...besideEcho('one team', one, E),
-    ...besideEcho('1,000 teams', many, E),
+    ...besideEcho('one team', one, E, { atLeast: 0.4 }),
+    ...besideEcho('1,000 teams', many, E, null),
     {
       bench,
-      what: 'requests per second of one team',
-      value: medianRatio(oneRates, manyRates),
-      unit: '× 1,000 teams',
+      what: 'requests per second of 1,000 teams',
+      value: medianRatio(manyRates, oneRates),
+      unit: '× one team',
       goal: { atLeast: 0.8 },
-      detail: `${perSecond(oneRates)}; 1,000 teams ${perSecond(manyRates)}`,
+      detail: `${perSecond(manyRates)}; one team ${perSecond(oneRates)}`,
     },
   ];
 }
 
-function besideEcho(who: string, ours: readonly Load[], echo: readonly Load[]): Finding[] {
+function besideEcho(
+  who: string,
+  ours: readonly Load[],
+  echo: readonly Load[],
+  goal: Goal | null,
+): Finding[] {
   const [rates, echoRates] = [ratesOf(ours), ratesOf(echo)];
   const [p99s, echoP99s] = [ours, echo].map((loads) => loads.map(({ p99Us }) => p99Us));
   return [
@@ -79,7 +84,7 @@ function besideEcho(who: string, ours: readonly Load[], echo: readonly Load[]): 
       what: `${who}: requests per second`,
       value: medianRatio(rates, echoRates),
       unit: '× E',
-      goal: null,
+      goal,
       detail: `${perSecond(rates)}; E ${perSecond(echoRates)}`,
     },
     {

@@ -1,7 +1,8 @@
 import { readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { demoDrafts } from '../../server/src/cli/demo-data.ts';
+import { demoTraces } from '../../server/src/cli/demo-data.ts';
+import { extraNames, fieldNames } from '../../server/src/core/trace-fields.ts';
 
 export interface PayloadSizes {
   inputChars: number;
@@ -20,14 +21,16 @@ export function traceBodies(count: number, { inputChars, outputChars }: PayloadS
     const start = (at * 7_919) % Math.max(1, text.length - chars);
     return text.slice(start, start + chars);
   };
-  return Array.from(demoDrafts(count, 7), (draft, i) =>
-    JSON.stringify({
-      ...draft,
-      input: slice(2 * i, inputChars),
-      output: slice(2 * i + 1, outputChars),
-    }),
+  return Array.from(demoTraces(count, 7), (trace, i) =>
+    JSON.stringify(
+      { ...trace, input: slice(2 * i, inputChars), output: slice(2 * i + 1, outputChars) },
+      measuredNames,
+    ),
   );
 }
+
+/** Without the fields that came later, so that results stay comparable. */
+const measuredNames = fieldNames.filter((name) => !extraNames.has(name));
 
 /** English text and code from this project. Generated text would compress too well. */
 function ordinaryText(): string {

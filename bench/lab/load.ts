@@ -25,6 +25,7 @@ export interface LoadOptions {
 }
 
 export interface Load {
+  requests: number;
   perSecond: number;
   p50Us: number;
   p99Us: number;
@@ -74,6 +75,7 @@ export async function fire(
   };
   if (result.failed > 0) throw new Error(`${result.failed} requests failed at ${url}`);
   return {
+    requests: result.requests,
     perSecond: result.requests / result.seconds,
     p50Us: result.p50Us,
     p99Us: result.p99Us,

@@ -1,5 +1,5 @@
 /**
- * The control D: the same rows through the real store in this process, including rollups, 1,000 per transaction, with each
+ * The control D: the same rows through the real store in this process, 1,000 per transaction, with each
  * commit synced, without HTTP. Arguments: a database, and the number of seconds. Prints rows per second.
  */
 import { draftTrace } from '../../server/src/core/trace.ts';

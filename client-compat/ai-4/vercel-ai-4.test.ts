@@ -45,6 +45,10 @@ const recordedHello = {
   status: 'success',
   feature_name: 'tests',
   user_identifier: 'user-1',
+  response_model: 'gpt-4o-2024-08-06',
+  provider: 'openai',
+  cache_read_tokens: 1000,
+  reasoning_tokens: 12,
 };
 
 test('AI SDK 4: generateText is the same as unwrapped, and is recorded with text, tokens and cost', async () => {

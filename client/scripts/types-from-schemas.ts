@@ -6,6 +6,8 @@ export interface Schema {
   items?: Schema;
   properties?: Readonly<Record<string, Schema>>;
   required?: readonly string[];
+  /** A schema for the values of an object with any names. */
+  additionalProperties?: boolean | Schema;
   anyOf?: readonly Schema[];
   description?: string;
 }
@@ -58,10 +60,14 @@ function typeOfKind(kind: string, schema: Schema): string {
     case 'array':
       return `(${typeOf(schema.items ?? {})})[]`;
     case 'object':
-      return schema.properties === undefined ? 'Record<string, unknown>' : objectType(schema);
+      return schema.properties === undefined ? recordType(schema) : objectType(schema);
     default:
       throw new Error(`no TypeScript type is known for the JSON type ${kind}`);
   }
+}
+
+function recordType({ additionalProperties: values }: Schema): string {
+  return `Record<string, ${typeof values === 'object' ? typeOf(values) : 'unknown'}>`;
 }
 
 /** The schemas that are named anywhere in this part of the document. */

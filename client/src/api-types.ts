@@ -26,9 +26,31 @@ export interface TraceInput {
   user_identifier?: string | null | undefined;
   /** The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`. */
   response_model?: string | null | undefined;
+  /** When the call began (RFC 3339). It decides the day of the call; if left out, `created_at` does. Stored to the microsecond. */
+  started_at?: string | null | undefined;
+  /** Where the app runs, such as `production`. */
+  environment?: string | null | undefined;
+  /** The service that ran the model, such as `openai`. */
+  provider?: string | null | undefined;
+  /** The conversation of the call. */
+  session_id?: string | null | undefined;
+  /** One run of an agent. */
+  run_id?: string | null | undefined;
+  /** The part of `prompt_tokens` that was read from a cache. */
+  cache_read_tokens?: number | null | undefined;
+  /** The part of `prompt_tokens` that was written to a cache. */
+  cache_write_tokens?: number | null | undefined;
+  /** The part of `completion_tokens` that was spent on reasoning. */
+  reasoning_tokens?: number | null | undefined;
+  /** Milliseconds to the first token. */
+  ttft_ms?: number | null | undefined;
+  /** The kind of error, such as `rate_limit` or `timeout`. */
+  error_type?: string | null | undefined;
+  /** Up to 16 further names and text values. */
+  metadata?: Record<string, string> | null | undefined;
 }
 
-/** A stored trace. All fields are always present, except response_model and damaged. */
+/** A stored trace. All fields are always present, except response_model, started_at, environment, provider, session_id, run_id, cache_read_tokens, cache_write_tokens, reasoning_tokens, ttft_ms, error_type, metadata and damaged. */
 export interface Trace {
   id: string;
   team_id: string;
@@ -55,13 +77,35 @@ export interface Trace {
   user_identifier: string | null;
   /** The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`. */
   response_model?: string | undefined;
+  /** When the call began (RFC 3339). It decides the day of the call; if left out, `created_at` does. Stored to the microsecond. */
+  started_at?: string | undefined;
+  /** Where the app runs, such as `production`. */
+  environment?: string | undefined;
+  /** The service that ran the model, such as `openai`. */
+  provider?: string | undefined;
+  /** The conversation of the call. */
+  session_id?: string | undefined;
+  /** One run of an agent. */
+  run_id?: string | undefined;
+  /** The part of `prompt_tokens` that was read from a cache. */
+  cache_read_tokens?: number | undefined;
+  /** The part of `prompt_tokens` that was written to a cache. */
+  cache_write_tokens?: number | undefined;
+  /** The part of `completion_tokens` that was spent on reasoning. */
+  reasoning_tokens?: number | undefined;
+  /** Milliseconds to the first token. */
+  ttft_ms?: number | undefined;
+  /** The kind of error, such as `rate_limit` or `timeout`. */
+  error_type?: string | undefined;
+  /** Up to 16 further names and text values. */
+  metadata?: Record<string, string> | undefined;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
-  /** Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null here. */
-  damaged?: ('input' | 'output' | 'error_message')[] | undefined;
+  /** Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null or absent here. */
+  damaged?: ('input' | 'output' | 'error_message' | 'metadata')[] | undefined;
 }
 
-/** A stored trace. The parameter `omit` can leave out these fields: input, output, error_message. */
+/** A stored trace. The parameter `omit` can leave out these fields: input, output, error_message, metadata. */
 export interface ListedTrace {
   id: string;
   team_id: string;
@@ -88,10 +132,32 @@ export interface ListedTrace {
   user_identifier: string | null;
   /** The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`. */
   response_model?: string | undefined;
+  /** When the call began (RFC 3339). It decides the day of the call; if left out, `created_at` does. Stored to the microsecond. */
+  started_at?: string | undefined;
+  /** Where the app runs, such as `production`. */
+  environment?: string | undefined;
+  /** The service that ran the model, such as `openai`. */
+  provider?: string | undefined;
+  /** The conversation of the call. */
+  session_id?: string | undefined;
+  /** One run of an agent. */
+  run_id?: string | undefined;
+  /** The part of `prompt_tokens` that was read from a cache. */
+  cache_read_tokens?: number | undefined;
+  /** The part of `prompt_tokens` that was written to a cache. */
+  cache_write_tokens?: number | undefined;
+  /** The part of `completion_tokens` that was spent on reasoning. */
+  reasoning_tokens?: number | undefined;
+  /** Milliseconds to the first token. */
+  ttft_ms?: number | undefined;
+  /** The kind of error, such as `rate_limit` or `timeout`. */
+  error_type?: string | undefined;
+  /** Up to 16 further names and text values. */
+  metadata?: Record<string, string> | undefined;
   /** ISO 8601 in UTC with microseconds. */
   created_at: string;
-  /** Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null here. */
-  damaged?: ('input' | 'output' | 'error_message')[] | undefined;
+  /** Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null or absent here. */
+  damaged?: ('input' | 'output' | 'error_message' | 'metadata')[] | undefined;
 }
 
 /** One page of traces. */
@@ -157,7 +223,7 @@ export interface FeatureRecord {
   success_rate: number;
 }
 
-/** Totals of one UTC day. */
+/** Totals of one day in the team's time zone. */
 export interface DailyRecord {
   date: string;
   label: string;

@@ -10,21 +10,25 @@ export interface MeasuredCall extends Labels {
   model: string;
   /** Text, or anything that can be converted to JSON. */
   input?: unknown;
-  /** The provider whose prices apply if `cost_usd` is not set, such as `openai` or `groq`. Default: determined from the name of the model. */
-  provider?: string | undefined;
 }
 
 /** What becomes known about the call while it runs. */
 export interface MeasuredAnswer {
   /** Replaces the model of the call, for example if a router chose it. */
   model?: string | undefined;
+  /** The exact model that answered, if it differs; used for the price. */
+  response_model?: string | undefined;
   /** Text, or anything that can be converted to JSON. */
   output?: unknown;
   /** All tokens that were sent, including cached ones. */
   prompt_tokens?: number | undefined;
   completion_tokens?: number | undefined;
-  /** How many of the prompt tokens came from the provider's cache; used for the price. */
+  /** How many of the prompt tokens came from the provider's cache: `cache_read_tokens` of the trace. */
   cached_tokens?: number | undefined;
+  /** How many of the prompt tokens were written to the provider's cache. */
+  cache_write_tokens?: number | undefined;
+  /** How many of the completion tokens were spent on reasoning. */
+  reasoning_tokens?: number | undefined;
   cost_usd?: number | undefined;
   /** Marks the call as failed although it did not throw. */
   error_message?: string | undefined;
@@ -42,15 +46,15 @@ export type Measured<T> = T extends PromiseLike<infer R> ? Promise<R> : T;
  */
 export function measure<T>(
   recorder: Recorder,
-  { model, input, provider, feature, user }: MeasuredCall,
+  { model, input, ...labels }: MeasuredCall,
   run: (set: SetAnswer) => T,
 ): Measured<T> {
   const known: MeasuredAnswer = {};
   const text = guard(recorder, () => asTextWithoutBytes(input));
-  const labels = { feature, user };
-  const call = beginCall(recorder, { model, input: text, labels, seller: { name: provider } });
+  const call = beginCall(recorder, { model, input: text, labels, seller: {} });
   const answer = (): Answer => ({
     model: known.model,
+    responseModel: known.response_model,
     output: guard(recorder, () => asTextWithoutBytes(known.output)),
     usage: usageOf(known),
     cost_usd: known.cost_usd,
@@ -91,10 +95,12 @@ function runOrFail<T>(call: Call, answer: () => Answer, run: () => T): T {
   }
 }
 
-function usageOf({ prompt_tokens, completion_tokens, cached_tokens }: MeasuredAnswer): Usage {
+function usageOf(known: MeasuredAnswer): Usage {
   return {
-    input_tokens: prompt_tokens,
-    output_tokens: completion_tokens,
-    cache_read_tokens: cached_tokens,
+    input_tokens: known.prompt_tokens,
+    output_tokens: known.completion_tokens,
+    cache_read_tokens: known.cached_tokens,
+    cache_write_tokens: known.cache_write_tokens,
+    reasoning_tokens: known.reasoning_tokens,
   };
 }

@@ -4,6 +4,8 @@ export interface TraceTallyOptions {
   apiKey?: string | undefined;
   /** The server's URL with its base path. Default: the environment variable `TRACETALLY_URL`, then `http://127.0.0.1:4000`. */
   baseUrl?: string | undefined;
+  /** Where the app runs, such as `production`: the `environment` of every trace that has none. Default: the environment variable `TRACETALLY_ENVIRONMENT`. */
+  environment?: string | undefined;
   /** `false` records nothing, without a warning. Default: the environment variable `TRACETALLY_ENABLED`, then `true`. */
   enabled?: boolean | undefined;
   /**

@@ -12,6 +12,8 @@ export interface Usage {
   cache_write_1h_tokens?: number | undefined;
   input_audio_tokens?: number | undefined;
   output_audio_tokens?: number | undefined;
+  /** Included in the output tokens; not part of the price list. */
+  reasoning_tokens?: number | undefined;
 }
 
 /** The provider of the call: by its URL if the price list knows it, otherwise by its name. */
@@ -145,7 +147,8 @@ function isPricePackage(found: unknown): found is PricePackage {
 function countsOf(usage: Usage | undefined): Counts | undefined {
   if (usage?.input_tokens === undefined && usage?.output_tokens === undefined) return undefined;
   const counts: Counts = {};
-  for (const [name, count] of Object.entries(usage)) {
+  const { reasoning_tokens: _, ...billed } = usage;
+  for (const [name, count] of Object.entries(billed)) {
     if (typeof count === 'number' && count > 0) counts[name] = count;
   }
   return counts;

@@ -10,6 +10,7 @@ interface Counts {
   cache_read_input_tokens?: number | null;
   cache_creation_input_tokens?: number | null;
   cache_creation?: { ephemeral_1h_input_tokens?: number } | null;
+  output_tokens_details?: { thinking_tokens?: number } | null;
 }
 
 interface Block {
@@ -51,15 +52,16 @@ function messageAnswer({ model, content = [], usage }: Message): Answer {
 /** `input_tokens` does not include tokens that were read from the cache or written to it. */
 function usageOf(counts: Counts | null | undefined): Usage | undefined {
   if (counts === null || counts === undefined) return undefined;
-  const read = counts.cache_read_input_tokens ?? 0;
-  const written = counts.cache_creation_input_tokens ?? 0;
+  const read = counts.cache_read_input_tokens ?? undefined;
+  const written = counts.cache_creation_input_tokens ?? undefined;
   const input = counts.input_tokens ?? undefined;
   return {
-    input_tokens: input === undefined ? undefined : input + read + written,
+    input_tokens: input === undefined ? undefined : input + (read ?? 0) + (written ?? 0),
     output_tokens: counts.output_tokens ?? undefined,
     cache_read_tokens: read,
     cache_write_tokens: written,
     cache_write_1h_tokens: counts.cache_creation?.ephemeral_1h_input_tokens,
+    reasoning_tokens: counts.output_tokens_details?.thinking_tokens,
   };
 }
 
@@ -79,6 +81,7 @@ interface OpenBlock {
 class EventCollector implements Collector {
   #message: Message = {};
   readonly #blocks: OpenBlock[] = [];
+  #hasOutput = false;
 
   see(item: unknown): boolean {
     const { type, index = 0, message, content_block: block, delta, usage } = item as StreamEvent;
@@ -86,7 +89,10 @@ class EventCollector implements Collector {
     if (type === 'content_block_start' && block !== undefined) {
       this.#blocks[index] = { block: { ...block }, json: '' };
     }
-    if (type === 'content_block_delta' && delta !== undefined) this.#grow(index, delta);
+    if (type === 'content_block_delta' && delta !== undefined) {
+      this.#hasOutput = true;
+      this.#grow(index, delta);
+    }
     if (type === 'message_delta') this.#count(usage);
     return true;
   }
@@ -102,6 +108,10 @@ class EventCollector implements Collector {
   #count(usage: Counts | null | undefined): void {
     const known = Object.entries(usage ?? {}).filter(([, count]) => count !== null);
     this.#message.usage = { ...this.#message.usage, ...Object.fromEntries(known) };
+  }
+
+  hasOutput(): boolean {
+    return this.#hasOutput;
   }
 
   answer(): Answer {

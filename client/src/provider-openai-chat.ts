@@ -17,6 +17,8 @@ interface Message {
   refusal?: string | null;
   tool_calls?: ToolCall[] | null;
   function_call?: unknown;
+  /** The thoughts of some models of other providers with this protocol. */
+  reasoning_content?: string | null;
   audio?: { transcript?: string } | null;
 }
 
@@ -28,7 +30,7 @@ interface Counts {
     cache_write_tokens?: number;
     audio_tokens?: number;
   } | null;
-  completion_tokens_details?: { audio_tokens?: number } | null;
+  completion_tokens_details?: { audio_tokens?: number; reasoning_tokens?: number } | null;
 }
 
 interface Completion {
@@ -91,6 +93,7 @@ export function usageOf(counts: Counts | null | undefined): Usage | undefined {
     cache_write_tokens: prompt?.cache_write_tokens,
     input_audio_tokens: prompt?.audio_tokens,
     output_audio_tokens: completion?.audio_tokens,
+    reasoning_tokens: completion?.reasoning_tokens,
   };
 }
 
@@ -117,6 +120,7 @@ class ChunkCollector implements Collector {
   readonly #messages: MessageBuilder[] = [];
   #model: string | undefined;
   #counts: Counts | undefined;
+  #hasOutput = false;
 
   constructor(hidesUsage: boolean) {
     this.#hidesUsage = hidesUsage;
@@ -126,10 +130,16 @@ class ChunkCollector implements Collector {
     const chunk = item as Chunk;
     this.#model ??= chunk.model;
     for (const { index = 0, delta } of chunk.choices ?? []) {
-      if (delta !== undefined) (this.#messages[index] ??= new MessageBuilder()).add(delta);
+      if (delta === undefined) continue;
+      this.#hasOutput ||= isOutput(delta);
+      (this.#messages[index] ??= new MessageBuilder()).add(delta);
     }
     if (chunk.usage !== undefined && chunk.usage !== null) this.#counts = chunk.usage;
     return !this.#hidesUsage || isOfTheCaller(chunk);
+  }
+
+  hasOutput(): boolean {
+    return this.#hasOutput;
   }
 
   answer(): Answer {
@@ -140,6 +150,13 @@ class ChunkCollector implements Collector {
       usage: usageOf(this.#counts),
     };
   }
+}
+
+/** The first delta has only the role. */
+function isOutput(delta: Message): boolean {
+  const { content, refusal, reasoning_content: thought, audio, tool_calls: tools } = delta;
+  const texts = [content, refusal, thought, audio?.transcript];
+  return (tools?.length ?? 0) > 0 || texts.some((text) => typeof text === 'string' && text !== '');
 }
 
 /** If the wrapper requested the usage, every chunk has the field; only the last one has a value, and nothing else. */

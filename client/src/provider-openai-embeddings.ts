@@ -15,5 +15,5 @@ export const readEmbeddingsRequest: ReadRequest = ({ model, input }) => ({
     const { model: responseModel, usage } = data as Embeddings;
     return { responseModel, usage: usageOf(usage) };
   },
-  collector: () => ({ see: () => true, answer: () => ({}) }),
+  collector: () => ({ see: () => true, hasOutput: () => false, answer: () => ({}) }),
 });

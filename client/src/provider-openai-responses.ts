@@ -19,11 +19,12 @@ interface ResponseBody {
   model?: string;
   status?: string;
   output?: Item[];
-  error?: { message?: string } | null;
+  error?: { code?: string; message?: string } | null;
   usage?: {
     input_tokens?: number;
     output_tokens?: number;
     input_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number } | null;
+    output_tokens_details?: { reasoning_tokens?: number } | null;
   } | null;
 }
 
@@ -51,7 +52,7 @@ function responseAnswer({ model, status, output = [], error, usage }: ResponseBo
     responseModel: model,
     output: outputOf(output),
     usage: usageOf(usage),
-    error: status === 'failed' ? (error?.message ?? 'The response failed.') : undefined,
+    error: status === 'failed' ? (error ?? 'The response failed.') : undefined,
   };
 }
 
@@ -62,6 +63,7 @@ function usageOf(counts: ResponseBody['usage']): Usage | undefined {
     output_tokens: counts.output_tokens,
     cache_read_tokens: counts.input_tokens_details?.cached_tokens,
     cache_write_tokens: counts.input_tokens_details?.cache_write_tokens,
+    reasoning_tokens: counts.output_tokens_details?.reasoning_tokens,
   };
 }
 
@@ -80,9 +82,12 @@ class EventCollector implements Collector {
   #response: ResponseBody = {};
   readonly #items: Item[] = [];
   #text = '';
+  #hasOutput = false;
 
   see(item: unknown): boolean {
     const { type, response, item: outputItem, delta } = item as StreamEvent;
+    // Text, arguments of a tool and summaries of thoughts all arrive in such events.
+    if (type?.endsWith('.delta') === true) this.#hasOutput = true;
     if (response !== undefined) this.#response = response;
     if (type === 'response.output_text.delta' || type === 'response.refusal.delta') {
       this.#text += delta ?? '';
@@ -92,6 +97,10 @@ class EventCollector implements Collector {
       if (outputItem.type === 'message') this.#text = '';
     }
     return true;
+  }
+
+  hasOutput(): boolean {
+    return this.#hasOutput;
   }
 
   answer(): Answer {

@@ -7,6 +7,7 @@ interface TokenCounts {
   total?: number;
   cacheRead?: number;
   cacheWrite?: number;
+  reasoning?: number;
 }
 
 interface Part {
@@ -23,14 +24,15 @@ interface Counts {
   inputTokens?: TokenCounts | number;
   outputTokens?: TokenCounts | number;
   cachedInputTokens?: number;
+  reasoningTokens?: number;
   /** The names in AI SDK 4, which uses NaN for unknown counts. */
   promptTokens?: number;
   completionTokens?: number;
 }
 
-/** AI SDK 4 has the counts of cached tokens here. */
+/** AI SDK 4 has the counts of cached tokens and of reasoning tokens here. */
 interface ProviderMetadata {
-  openai?: { cachedPromptTokens?: unknown };
+  openai?: { cachedPromptTokens?: unknown; reasoningTokens?: unknown };
   anthropic?: { cacheReadInputTokens?: unknown; cacheCreationInputTokens?: unknown };
 }
 
@@ -90,24 +92,46 @@ function usageOf(
   }
   // Counts are objects since version 6 of the SDK, and numbers in version 5.
   const { inputTokens: input, outputTokens: output } = counts;
+  if (typeof input === 'number' && metadata?.anthropic) {
+    return usageOfAnthropic5(counts, input, metadata.anthropic);
+  }
   const details = typeof input === 'object' ? input : undefined;
+  const outputDetails = typeof output === 'object' ? output : undefined;
   return {
     input_tokens: totalOf(input),
     output_tokens: totalOf(output),
     cache_read_tokens: details?.cacheRead ?? counts.cachedInputTokens,
     cache_write_tokens: details?.cacheWrite,
+    reasoning_tokens: outputDetails?.reasoning ?? counts.reasoningTokens,
   };
 }
 
 /** The prompt tokens of Anthropic do not include cached ones there; those of other providers do. */
 function usageOfVersion4(counts: Counts, metadata: ProviderMetadata | undefined): Usage {
   const input = countOf(counts.promptTokens);
-  const read = countOf(metadata?.anthropic?.cacheReadInputTokens) ?? 0;
-  const written = countOf(metadata?.anthropic?.cacheCreationInputTokens) ?? 0;
+  const read = countOf(metadata?.anthropic?.cacheReadInputTokens);
+  const written = countOf(metadata?.anthropic?.cacheCreationInputTokens);
   return {
-    input_tokens: input === undefined ? undefined : input + read + written,
+    input_tokens: input === undefined ? undefined : input + (read ?? 0) + (written ?? 0),
     output_tokens: countOf(counts.completionTokens),
     cache_read_tokens: countOf(metadata?.openai?.cachedPromptTokens) ?? read,
+    cache_write_tokens: written,
+    reasoning_tokens: countOf(metadata?.openai?.reasoningTokens),
+  };
+}
+
+/** As in version 4, cached tokens are not part of the input tokens of Anthropic. */
+function usageOfAnthropic5(
+  counts: Counts,
+  input: number,
+  { cacheCreationInputTokens }: NonNullable<ProviderMetadata['anthropic']>,
+): Usage {
+  const read = countOf(counts.cachedInputTokens);
+  const written = countOf(cacheCreationInputTokens);
+  return {
+    input_tokens: input + (read ?? 0) + (written ?? 0),
+    output_tokens: totalOf(counts.outputTokens),
+    cache_read_tokens: read,
     cache_write_tokens: written,
   };
 }
@@ -132,6 +156,17 @@ function outputOf(parts: readonly Part[]): string | undefined {
 /** Stream parts that are complete pieces of content; text comes in deltas instead. */
 const wholeParts = ['tool-result', 'tool-approval-request', 'file'];
 
+/** Stream parts that begin the answer. `reasoning` and `tool-call-delta` are the names in AI SDK 4. */
+const outputParts = [
+  ...wholeParts,
+  'text-delta',
+  'reasoning-delta',
+  'reasoning',
+  'tool-input-delta',
+  'tool-call-delta',
+  'tool-call',
+];
+
 /** Assembles the content from the parts of a stream. */
 export class ContentCollector implements Collector {
   readonly #content: Part[] = [];
@@ -139,10 +174,12 @@ export class ContentCollector implements Collector {
   #model: string | undefined;
   #usage: Usage | undefined;
   #error: unknown;
+  #hasOutput = false;
 
   see(item: unknown): boolean {
     const part = item as StreamPart & { id?: string };
     const { type = '', id = '' } = part;
+    this.#hasOutput ||= outputParts.includes(type);
     if (type === 'response-metadata') this.#model = part.modelId ?? this.#model;
     else if (type === 'finish') this.#usage = usageOf(part.usage, part.providerMetadata);
     else if (type === 'error') this.#error = part.error ?? 'unknown error';
@@ -160,6 +197,10 @@ export class ContentCollector implements Collector {
       this.#content.push(open);
     }
     open.text = (open.text ?? '') + delta;
+  }
+
+  hasOutput(): boolean {
+    return this.#hasOutput;
   }
 
   answer(): Answer {

@@ -32,7 +32,7 @@ export interface ListOptions extends ReadOptions {
   /** Traces per page, at most 100 (20). */
   limit?: number | undefined;
   /** Fields to leave out, for smaller lists. */
-  omit?: readonly ('input' | 'output' | 'error_message')[] | undefined;
+  omit?: readonly ('input' | 'output' | 'error_message' | 'metadata')[] | undefined;
   /** Shortens `input`, `output` and `error_message` to this many characters, 1 to 1,000. Default: full texts. */
   previewChars?: number | undefined;
 }
@@ -133,7 +133,7 @@ export class AnalyticsReads {
     return this.#read<FeatureRecord[]>('by-feature', [featureRecordShape], options);
   }
 
-  /** The last seven days in UTC, today last. */
+  /** The last seven days in the team's time zone, today last. */
   async daily(options: ReadOptions = {}): Promise<DailyRecord[]> {
     return this.#read<DailyRecord[]>('daily', [dailyRecordShape], options);
   }

@@ -10,4 +10,13 @@ export interface Recorder extends Reporter {
 export interface Labels {
   feature?: string | undefined;
   user?: string | undefined;
+  /** The conversation of the call: `session_id`. */
+  session?: string | undefined;
+  /** One run of an agent: `run_id`. */
+  run?: string | undefined;
+  /**
+   * The service that runs the model, such as `openai` or `groq`; also used for the price. Default: known from the wrapped client. For
+   * `measure`, the price is found by the name of the model if it is not set.
+   */
+  provider?: string | undefined;
 }

@@ -1,4 +1,5 @@
 import type { TraceTallyOptions } from './options.ts';
+import { cleanName } from './wrap-text.ts';
 
 type Numbers = { readonly [name in keyof typeof numberRules]: number };
 
@@ -7,6 +8,8 @@ export interface Settings extends Numbers {
   readonly apiKey: string | null;
   /** Without a slash at its end. */
   readonly baseUrl: string;
+  /** Null if there is none. */
+  readonly environment: string | null;
   readonly enabled: boolean;
   readonly sampleRate: number;
   readonly mask: ((text: string) => unknown) | null;
@@ -43,6 +46,7 @@ const numberRules = {
 const otherNames = [
   'apiKey',
   'baseUrl',
+  'environment',
   'enabled',
   'sampleRate',
   'mask',
@@ -64,6 +68,7 @@ export function readSettings(options: TraceTallyOptions = {}): Settings {
   return Object.freeze({
     apiKey: readKey(options.apiKey),
     baseUrl: readUrl(options.baseUrl),
+    environment: readEnvironment(options.environment),
     enabled: readEnabled(options.enabled),
     sampleRate: readSampleRate(options.sampleRate ?? 1),
     mask: readFunction('mask', options.mask) ?? null,
@@ -103,6 +108,18 @@ function readUrl(given: string | undefined): string {
     );
   }
   return `${url.origin}${url.pathname}`.replace(/\/+$/, '');
+}
+
+function readEnvironment(given: string | undefined): string | null {
+  const name = given ?? environment('TRACETALLY_ENVIRONMENT') ?? '';
+  if (name === '') return null;
+  if (cleanName(name) !== name) {
+    const where = origin(given, 'environment', 'TRACETALLY_ENVIRONMENT');
+    throw new Error(
+      `The name of the environment (${where}) must be a string of at most 255 characters, without control characters.`,
+    );
+  }
+  return name;
 }
 
 function parseUrl(text: unknown): URL | null {

@@ -13,19 +13,19 @@ type TextRule = (text: string) => string | undefined;
 
 const maskFailedText = '[mask failed]';
 
-/** Applies the options `mask` and `captureText`: no text leaves the process without passing here. */
+/** Applies the options `environment`, `mask` and `captureText`: no text leaves the process without passing here. */
 export function createSerialise(
-  { mask, captureText }: Pick<Settings, 'mask' | 'captureText'>,
+  { environment, mask, captureText }: Pick<Settings, 'environment' | 'mask' | 'captureText'>,
   reporter: Reporter,
 ): Serialise {
   const masked = mask === null ? unchanged : createMask(mask, reporter);
   const payload = captureText ? masked : () => undefined;
-  const rules: Record<TextField, TextRule> = {
-    input: payload,
-    output: payload,
-    error_message: masked,
-  };
-  const replacer = mask === null && captureText ? () => undefined : () => createReplacer(rules);
+  const hasRules = mask !== null || !captureText;
+  const rules: Partial<Record<TextField, TextRule>> = hasRules
+    ? { input: payload, output: payload, error_message: masked }
+    : {};
+  const replacer =
+    hasRules || environment !== null ? () => createReplacer(rules, environment) : () => undefined;
   return (trace) => serialise(trace, replacer());
 }
 
@@ -54,16 +54,26 @@ function createMask(mask: (text: string) => unknown, reporter: Reporter): TextRu
 }
 
 /** Works on what JSON.stringify is about to write, so that `toJSON` methods and getters cannot bypass the rules. */
-function createReplacer(rules: Readonly<Record<string, TextRule>>): Replacer {
+function createReplacer(
+  rules: Readonly<Record<string, TextRule>>,
+  environment: string | null,
+): Replacer {
   let root: unknown;
   return function (key, value) {
     if (root === undefined) {
-      root = value;
-      return value;
+      root = environment === null ? value : withEnvironment(value, environment);
+      return root;
     }
     if (this !== root || !Object.hasOwn(rules, key)) return value;
     if (value === undefined || value === null) return value;
     const text = typeof value === 'string' ? value : (JSON.stringify(value) as string | undefined);
     return text === undefined ? undefined : rules[key]?.(text);
   };
+}
+
+/** A trace may have its own environment. */
+function withEnvironment(trace: unknown, environment: string): unknown {
+  if (typeof trace !== 'object' || trace === null || Array.isArray(trace)) return trace;
+  const own = (trace as { environment?: unknown }).environment;
+  return own === undefined || own === null ? { ...trace, environment } : trace;
 }

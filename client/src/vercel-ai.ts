@@ -4,7 +4,7 @@ import type { Labels, Recorder } from './recorder.ts';
 import { beginCall, guard } from './wrap-call.ts';
 import type { Call } from './wrap-call.ts';
 import { watchedSource } from './wrap-readable.ts';
-import { recordWhenForgotten } from './wrap-stream.ts';
+import { collect, recordWhenForgotten } from './wrap-stream.ts';
 import { asTextWithoutBytes } from './wrap-text.ts';
 
 /** The part of what the AI SDK passes to a middleware that is used. */
@@ -44,7 +44,9 @@ export function vercelMiddleware(recorder: Recorder, labels: Labels = {}): Verce
   function begin({ params, model }: MiddlewareOptions): Call {
     const input = guard(recorder, () => asTextWithoutBytes(params?.prompt));
     const seller = { name: model?.provider };
-    return beginCall(recorder, { model: model?.modelId, input, labels, seller });
+    // Of the form `openai.chat`.
+    const provider = model?.provider?.split('.')[0];
+    return beginCall(recorder, { model: model?.modelId, input, labels, seller, provider });
   }
 
   return {
@@ -82,7 +84,7 @@ function observed(
 ): ReadableStream<unknown> {
   const collector = new ContentCollector();
   const see = (part: unknown): boolean => {
-    collector.see(part);
+    collect(call, collector, part);
     return !isStart(part);
   };
   const source = watchedSource(stream, { recorder, call, collector, signal, see });

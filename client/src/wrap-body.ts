@@ -1,7 +1,7 @@
 import type { Recorder } from './recorder.ts';
 import type { Call } from './wrap-call.ts';
 import { watchedSource } from './wrap-readable.ts';
-import { recordWhenForgotten } from './wrap-stream.ts';
+import { collect, recordWhenForgotten } from './wrap-stream.ts';
 import type { Collector } from './wrap-stream.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
@@ -24,7 +24,7 @@ export function observeBody(
   }
   const read = eventReader((data) => {
     const item = JSON.parse(data) as { error?: unknown } | null;
-    if (item?.error === undefined || item.error === null) collector.see(item);
+    if (item?.error === undefined || item.error === null) collect(call, collector, item);
     else call.fail(item.error, collector.answer());
   });
   const see = (bytes: Bytes): boolean => {

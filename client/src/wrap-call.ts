@@ -1,8 +1,9 @@
 import type { TraceInput } from './api-types.ts';
+import { errorType } from './error-type.ts';
 import { priced } from './price.ts';
 import type { Seller, Usage } from './price.ts';
 import type { Labels, Recorder } from './recorder.ts';
-import { cleanCount, cleanName, cleanUsd, errorText } from './wrap-text.ts';
+import { cleanCount, cleanName, cleanParts, cleanUsd, errorText } from './wrap-text.ts';
 
 /** What is known about a call when it starts. The input is converted to text then, because callers may change their lists later. */
 export interface Asked {
@@ -10,6 +11,8 @@ export interface Asked {
   input: string | undefined;
   labels: Labels;
   seller: Seller;
+  /** The provider's name, if the seller has another one in the price list. */
+  provider?: string | undefined;
 }
 
 /** What the provider returned, as far as it is known. */
@@ -27,12 +30,24 @@ export interface Answer {
 
 /** A call in progress. The first call of `end` or `fail` records it; neither throws. */
 export interface Call {
+  /** The first part of a streamed answer has arrived. Only the first call counts. */
+  outputBegan(): void;
   end(answer: Answer): void;
   fail(error: unknown, answer?: Answer): void;
 }
 
+/** When a call happened, as far as it is known. */
+interface Timing {
+  startedAt: string | undefined;
+  latencyMs: number;
+  /** Undefined if the answer was not streamed. */
+  firstOutputMs: number | undefined;
+}
+
 export function beginCall(recorder: Recorder, asked: Asked): Call {
   const startMs = performance.now();
+  const startedAt = timeNow();
+  let firstOutputMs: number | undefined;
   let isRecorded = false;
 
   function settle(answer: Answer): void {
@@ -40,35 +55,61 @@ export function beginCall(recorder: Recorder, asked: Asked): Call {
     isRecorded = true;
     const latencyMs = performance.now() - startMs;
     guard(recorder, () => {
-      const trace = traceOf(asked, answer, latencyMs);
-      priced(recorder, trace, answer.usage, asked.seller, cleanName(answer.responseModel));
+      const trace = traceOf(asked, answer, { startedAt, latencyMs, firstOutputMs });
+      const seller = { ...asked.seller, name: asked.labels.provider ?? asked.seller.name };
+      priced(recorder, trace, answer.usage, seller, cleanName(answer.responseModel));
     });
   }
 
   return {
+    outputBegan: () => {
+      firstOutputMs ??= performance.now() - startMs;
+    },
     end: settle,
     fail: (error, answer = {}) => settle({ ...answer, error: error ?? 'unknown error' }),
   };
 }
 
-function traceOf(asked: Asked, answer: Answer, latencyMs: number): TraceInput {
+/** Undefined if the clock was never set: the server rejects times before 2000, and the trace would be lost. */
+function timeNow(): string | undefined {
+  const now = new Date();
+  return now.getTime() < Date.UTC(2000) ? undefined : now.toISOString();
+}
+
+function traceOf(asked: Asked, answer: Answer, timing: Timing): TraceInput {
   const { usage, error } = answer;
-  const { feature, user } = asked.labels;
+  const { feature, user, session, run, provider } = asked.labels;
   const isError = error !== undefined && error !== null;
   // The requested name comes first, so that successes and failures of one model are counted under one name.
   const models = [answer.model, asked.model, answer.responseModel].map(cleanName);
+  const model = models.find((name) => name !== undefined) ?? 'unknown';
+  const responseModel = cleanName(answer.responseModel);
+  const promptTokens = cleanCount(usage?.input_tokens);
+  const completionTokens = cleanCount(usage?.output_tokens);
   return withoutGaps({
-    model: models.find((model) => model !== undefined) ?? 'unknown',
+    model,
     input: asked.input,
     output: answer.output,
-    prompt_tokens: cleanCount(usage?.input_tokens),
-    completion_tokens: cleanCount(usage?.output_tokens),
-    latency_ms: Math.round(latencyMs),
+    prompt_tokens: promptTokens,
+    completion_tokens: completionTokens,
+    latency_ms: Math.round(timing.latencyMs),
     cost_usd: cleanUsd(answer.cost_usd),
     status: isError ? 'error' : 'success',
     error_message: isError ? errorText(error) : undefined,
     feature_name: cleanName(feature),
     user_identifier: cleanName(user),
+    response_model: responseModel === model ? undefined : responseModel,
+    started_at: timing.startedAt,
+    provider: cleanName(provider ?? asked.provider ?? asked.seller.name),
+    session_id: cleanName(session),
+    run_id: cleanName(run),
+    ...cleanParts(promptTokens, {
+      cache_read_tokens: usage?.cache_read_tokens,
+      cache_write_tokens: usage?.cache_write_tokens,
+    }),
+    ...cleanParts(completionTokens, { reasoning_tokens: usage?.reasoning_tokens }),
+    ttft_ms: timing.firstOutputMs === undefined ? undefined : Math.round(timing.firstOutputMs),
+    error_type: isError ? errorType(error) : undefined,
   });
 }
 

@@ -39,9 +39,8 @@ export function wrapClient<C extends object>(
 ): C {
   const origin = origins.get(client);
   if (origin !== undefined && origin.recorder === scope.recorder) {
-    const feature = scope.labels.feature ?? origin.labels.feature;
-    const user = scope.labels.user ?? origin.labels.user;
-    return wrapClient({ ...scope, labels: { feature, user } }, origin.client as C, planFor);
+    const labels = { ...origin.labels, ...labelsThatAreSet(scope.labels) };
+    return wrapClient({ ...scope, labels }, origin.client as C, planFor);
   }
   const views = new WeakMap<object, object>();
   const again = (copy: unknown): unknown =>
@@ -89,6 +88,10 @@ export function wrapClient<C extends object>(
   const wrapped = view(client, rootPlan);
   origins.set(wrapped, { ...scope, client });
   return wrapped;
+}
+
+function labelsThatAreSet(labels: Labels): Labels {
+  return Object.fromEntries(Object.entries(labels).filter(([, label]) => label !== undefined));
 }
 
 function isPlanned({ calls, helpers, copies }: Plan, name: PropertyKey): boolean {

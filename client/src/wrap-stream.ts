@@ -6,7 +6,16 @@ import type { Answer, Call } from './wrap-call.ts';
 export interface Collector {
   /** False for items that the caller must not receive, because only the wrapper requested them. */
   see(item: unknown): boolean;
+  /** Whether a part of the answer has arrived: text, a tool call or reasoning. */
+  hasOutput(): boolean;
   answer(): Answer;
+}
+
+/** Adds an item to the answer, and notes when the answer begins. Returns whether the caller may receive the item. */
+export function collect(call: Call, collector: Collector, item: unknown): boolean {
+  const isForCaller = collector.see(item);
+  if (collector.hasOutput()) call.outputBegan();
+  return isForCaller;
 }
 
 /** What the SDKs' streams have in common: every reader obtains its iterator from this function. */
@@ -40,7 +49,7 @@ export function observeStream(
 
   function see(item: unknown): boolean {
     sawSome = true;
-    return guard(recorder, () => collector.see(item)) ?? true;
+    return guard(recorder, () => collect(call, collector, item)) ?? true;
   }
 
   function settle(): void {
@@ -95,7 +104,8 @@ export function failureOfAbort(
   const reasons = aborted.map((signal) => signal?.reason as unknown);
   const timeout = reasons.find((reason) => (reason as Error | undefined)?.name === 'TimeoutError');
   if (timeout !== undefined) return timeout;
-  return aborted.length > 0 && !sawSome ? new Error('Request was aborted.') : undefined;
+  if (aborted.length === 0 || sawSome) return undefined;
+  return Object.assign(new Error('Request was aborted.'), { name: 'AbortError' });
 }
 
 /** Must not refer to the stream, or the stream would never be garbage collected. */

@@ -82,6 +82,20 @@ export function cleanCount(value: unknown): number | undefined {
     : undefined;
 }
 
+/** The parts of a count, unless they are more than the count: the server would reject the trace. */
+export function cleanParts<N extends string>(
+  whole: number | undefined,
+  parts: Readonly<Record<N, unknown>>,
+): Partial<Record<N, number | undefined>> {
+  const names = Object.keys(parts) as N[];
+  const counts = Object.fromEntries(names.map((name) => [name, cleanCount(parts[name])])) as Record<
+    N,
+    number | undefined
+  >;
+  const sum = names.reduce((total, name) => total + (counts[name] ?? 0), 0);
+  return whole !== undefined && sum > whole ? {} : counts;
+}
+
 /** A cost as the server accepts it; otherwise undefined. */
 export function cleanUsd(value: unknown): number | undefined {
   return typeof value === 'number' && value >= 0 && value <= usdMax ? value : undefined;

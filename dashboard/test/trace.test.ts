@@ -36,7 +36,8 @@ test(
   inBrowser(async ({ page, service, key, open }) => {
     const harmed = await recordOne(service, key, { model: 'harmed', error_message: 'x' });
     const whole = await recordOne(service, key, { model: 'whole' });
-    await service.sql("update traces set error_message = x'ff' where model = 'harmed'");
+    const ofHarmed = "key = (select key from traces where model = 'harmed')";
+    await service.sql(`update trace_payloads set error_message = x'ff' where ${ofHarmed}`);
     await open(`#/traces/${harmed.id}`);
     await page.getByRole('alert').getByText('This trace is damaged').waitFor();
     await open('#/traces');
@@ -60,6 +61,7 @@ test(
       cost_usd: 0.123_456_789,
       feature_name: 'search',
       user_identifier: 'u-9',
+      started_at: '2026-03-01T10:30:00+01:00',
     });
     await open(`#/traces/${trace.id}`);
     await page.getByRole('heading', { name: 'claude-x', level: 1 }).waitFor();
@@ -79,6 +81,8 @@ test(
     assert.ok((await fact(page, 'ID').innerText()).includes(trace.id));
     const time = fact(page, 'Recorded').getByRole('time');
     assert.equal(await time.getAttribute('datetime'), trace.created_at);
+    const started = fact(page, 'Started').getByRole('time');
+    assert.equal(await started.getAttribute('datetime'), '2026-03-01T09:30:00.000000Z');
     await page.getByRole('main').getByText('Success', { exact: true }).waitFor();
     assert.equal(await payload(page, 'Error').count(), 0);
   }),

@@ -171,6 +171,24 @@ test(
 );
 
 test(
+  'a row shows when the call began, if that is known, and keeps its place in the list',
+  inBrowser(async ({ page, service, key, open }) => {
+    const nowMs = Date.now();
+    clock.set(nowMs * 1000);
+    const started_at = new Date(nowMs - 2 * 86_400_000).toISOString();
+    const stored = [await recordOne(service, key), await recordOne(service, key, { started_at })];
+    await open('#/traces');
+    await showsPage(page, stored, 1);
+    const times = rows(page).getByRole('time');
+    const shown = await times.evaluateAll((all) =>
+      all.map((time) => time.getAttribute('datetime')),
+    );
+    assert.deepEqual(shown, [stored[1]?.started_at, stored[0]?.created_at]);
+    assert.match(await times.first().innerText(), /^2 d ago$/);
+  }),
+);
+
+test(
   'a click anywhere in a row opens its trace, and so does Enter on its link',
   inBrowser(async ({ page, home, service, key, open }) => {
     const stored = await record(service, key, plainTraces(3));

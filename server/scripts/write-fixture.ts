@@ -4,7 +4,10 @@
  */
 import { rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { demoDrafts, demoTimes } from '../src/cli/demo-data.ts';
+import { demoTraces } from '../src/cli/demo-data.ts';
+import { demoTimes } from '../src/cli/demo-times.ts';
+import { draftTrace } from '../src/core/trace.ts';
+import { onlyMeasures, overviewQuery } from '../src/core/analytics.ts';
 import { overviewJson } from '../src/http/analytics-json.ts';
 import { makeKey } from '../src/store/teams-and-keys.ts';
 import { readMigrations } from '../src/store/sqlite/migrate.ts';
@@ -34,19 +37,20 @@ await store.createKey(team.id, record);
 await store.append([
   {
     teamId: team.id,
-    drafts: [...demoDrafts(count, version)].map((draft, i) =>
-      i % 20 === 0 ? { ...draft, input: 'long '.repeat(800) } : draft,
+    drafts: Array.from(demoTraces(count, version), (trace, i) =>
+      draftTrace(i % 20 === 0 ? { ...trace, input: 'long '.repeat(800) } : trace),
     ),
     timesUs: [...demoTimes(count, endUs - 7 * 86_400_000_000, endUs)],
   },
 ]);
 const { first } = await store.page(team.id, { page: 1, limit: 1, omit: new Set() });
+const overview = await store.tallies(team.id, overviewQuery);
 const expected = {
   team: team.id,
   key,
   total: count,
   newest: first[0],
-  overview: JSON.parse(overviewJson(await store.total(team.id))) as unknown,
+  overview: JSON.parse(overviewJson(onlyMeasures(overview.first))) as unknown,
 };
 writeFileSync(`${base}.json`, `${JSON.stringify(expected, null, 2)}\n`);
 await store.close();

@@ -51,10 +51,10 @@ export const errorTable = {
     'Idempotency key reused',
     'This Idempotency-Key was already used for a different request. Use a new key for each new request.',
   ),
-  total_cost_too_large: entry(
+  question_too_wide: entry(
     422,
-    'Total cost too large',
-    "The team's total cost would exceed the largest sum that can be stored (9.2 trillion dollars). Nothing in this request was stored.",
+    'Question too wide',
+    'Too many traces or groups would have to be read to answer this. Choose a shorter time range, or filter by more fields.',
   ),
   too_many_failed_attempts: entry(
     429,
@@ -108,7 +108,7 @@ export const errorTable = {
   disk_full: entry(
     507,
     'Disk full',
-    "The server's disk is full. Nothing in this request was stored.",
+    "The server's disk is full. If this was a write, nothing of it was stored.",
   ),
 };
 

@@ -10,6 +10,13 @@ export const limits = Object.freeze({
   queryErrorsMax: 20,
   countMax: 2 ** 31 - 1,
   costUsdMax: 1_000_000,
+  // 2000-01-01 in UTC.
+  startedAtUsMin: 946_684_800_000_000,
+  // How far ahead of the server's clock a call may begin.
+  startedAtAheadUsMax: 24 * 3_600_000_000,
+  metadataEntriesMax: 16,
+  metadataNameCharsMax: 64,
+  metadataValueCharsMax: 255,
 
   // Limits of one reply.
   pageRowsDefault: 20,
@@ -22,8 +29,10 @@ export const limits = Object.freeze({
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   auditChunkBytes: 8 * 1024 * 1024,
-  // Damaged traces per team that verify and backup list; the others are counted.
-  damagedListMax: 100,
+  // Traces that verify adds up in memory before it saves their sums to a temporary file.
+  recountRowsMax: 4_096,
+  // Findings of one kind per team that verify and backup list; the others are counted.
+  findingsListMax: 100,
   streamSliceChars: 64 * 1024,
 
   // Bytes of all request bodies whose reply is not sent yet, shared fairly between teams and keys. A write over its share gets a 503.
@@ -67,8 +76,41 @@ export const limits = Object.freeze({
   // Limits of one transaction, so that no caller waits for a very long commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,
-  // Traces that are summed in memory as plain numbers: 4,096 times the largest cost in micro-dollars is below 2^53.
-  rollupBatchRowsMax: 4_096,
+
+  // Traces of a team after which its rollups are updated even if the writer is busy: the small sets, and the large ones.
+  hotTailRows: 1_024,
+  wideTailRows: 16_384,
+  // How long a transaction that updates rollups should take: no write waits much longer for it.
+  rollMsTarget: 10,
+  rollRowsMin: 64,
+  rollRowsMax: 16_384,
+  // Without a write for this long, every tail is rolled up: first the small sets, later the large ones.
+  hotRollIdleMs: 100,
+  wideRollIdleMs: 2_000,
+  // The pause after a failed update of rollups: it doubles each time.
+  rollRetryMsMin: 1_000,
+  rollRetryMsMax: 60_000,
+  // How often the rolling thread of PostgreSQL hears of new traces, when a server first looks for tails that others have left, how
+  // often it does so again, and how many teams it finds each time.
+  rollNoticeMs: 20,
+  rollFirstSweepMs: 5_000,
+  rollSweepMs: 60_000,
+  rollSweepTeamsMax: 1_000,
+  // How long a transaction that updates rollups on PostgreSQL should take. No write waits for it, only other rollers.
+  postgresRollMsTarget: 200,
+  // Traces in one transaction of a rebuild on PostgreSQL.
+  rebuildRowsMax: 4_096,
+  // Traces after the marks that a read on the main thread may add up, and those whose sums are kept for the next read.
+  tailRowsMax: 2_048,
+  tailRowsKeptMax: 32_768,
+  // Traces after a mark that are added up in memory at once. Longer tails are added up in parts of this size.
+  tailPartRows: 8_192,
+  // Sums that one answer may have in memory, and how long it may read traces. Beyond either limit a question gets a 422.
+  tallyRowsMax: 20_000,
+  evaluationMsMax: 10_000,
+  evaluationChunkRows: 2_000,
+  // Sequence numbers that one lookup returns.
+  lookupRowsMax: 1_000,
 
   // Characters of a payload preview, and the stored bytes that are read for it: the header and first block of a zstd frame.
   previewCharsMax: 1_000,
@@ -84,6 +126,8 @@ export const limits = Object.freeze({
   failureLogIntervalMs: 60_000,
   failureLinesMax: 20,
   failureKindsMax: 100,
+  // How often a long upgrade of the database is logged.
+  upgradeLogIntervalMs: 1_000,
 
   // Size of a test write after a failed one, to find out whether the disk is full. Far larger than one write of SQLite.
   roomProbeBytes: 64 * 1024,
@@ -117,6 +161,23 @@ export const limits = Object.freeze({
   postgresOneTeamReadsMax: 3,
   postgresReadsWaitingMax: 1_000,
   postgresWideReadersMax: 8,
+  // Transactions that store writes of many teams, and how long they wait for the lock of a team before they leave the team out.
+  postgresSharedWritersMax: 2,
+  postgresSharedLockMsMax: 50,
+  // Expired idempotency keys that such a transaction removes: twice as many as it can add.
+  postgresSharedSweepRowsMax: 4_000,
+  // Questions that read many traces or rollups, at once and of one team; and how many of a team may wait.
+  postgresEvaluationsMax: 4,
+  postgresOneTeamEvaluationsMax: 2,
+  postgresEvaluationsWaitingMax: 16,
+  // How long the database may sort a list before the question counts as one that reads many rollups.
+  postgresBriefReadMsMax: 5_000,
+  // Traces of a tail that a list of names may add up, and the sums that it may send to the database. With more of them it waits until
+  // they are rolled up: how often it looks, and how long it waits until it gets a 503.
+  postgresTailRowsMax: 32_768,
+  postgresTailBytesMax: 32 * 1024 * 1024,
+  postgresTailRetryMs: 500,
+  postgresTailWaitMsMax: 30_000,
   postgresConnectMsMax: 5_000,
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,

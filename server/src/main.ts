@@ -23,6 +23,7 @@ import type { LogStream } from './log.ts';
 import { openStore } from './store/open-store.ts';
 import { makeSignInCode } from './store/sign-in.ts';
 import type { SignInDirectory } from './store/sign-in.ts';
+import type { RollFailure, StoreEvents } from './store/store.ts';
 import { makeKey } from './store/teams-and-keys.ts';
 import type { KeyDirectory, TeamDirectory } from './store/teams-and-keys.ts';
 import { version } from './version.ts';
@@ -56,12 +57,7 @@ export async function startService(
   const store = await openStore(config.database, {
     clock: clockSource,
     role: 'server',
-    onClockJump: ({ teamId, aheadUs }) =>
-      logger.warn(
-        { team_id: teamId, ahead_us: aheadUs },
-        'the last trace is ahead of the clock; the clock may have jumped back',
-      ),
-    onBroken: (reason) => logger.fatal({ reason }, 'writes have stopped; restart the server'),
+    ...logStoreEvents(logger),
   });
   started.defer(() => store.close());
   const writes = new Admission(store);
@@ -112,6 +108,48 @@ export async function startService(
         await logStream.flush?.();
       }
     },
+  };
+}
+
+/** Logs what operators should know about the store. */
+function logStoreEvents(logger: FastifyBaseLogger): StoreEvents {
+  let upgradeLoggedMs = performance.now();
+  return {
+    onClockJump: ({ teamId, aheadUs }) =>
+      logger.warn(
+        { team_id: teamId, ahead_us: aheadUs },
+        'the last trace is ahead of the clock; the clock may have jumped back',
+      ),
+    onBroken: (reason) => logger.fatal({ reason }, 'writes have stopped; restart the server'),
+    onRollFailed: logRollFailures(logger),
+    onUpgrade({ step, done, total }) {
+      if (performance.now() - upgradeLoggedMs < limits.upgradeLogIntervalMs) return;
+      upgradeLoggedMs = performance.now();
+      logger.info({ step, done, total }, 'upgrading the database');
+    },
+  };
+}
+
+/** With a full disk it fails for every team, so only the first failures of an interval are logged. */
+function logRollFailures(logger: FastifyBaseLogger): (failure: RollFailure) => void {
+  let intervalStartMs = -Infinity;
+  let lines = 0;
+  let notLogged = 0;
+  return ({ teamId, speed, reason }) => {
+    if (performance.now() - intervalStartMs >= limits.failureLogIntervalMs) {
+      intervalStartMs = performance.now();
+      lines = 0;
+    }
+    if (lines === limits.failureLinesMax) {
+      notLogged += 1;
+      return;
+    }
+    lines += 1;
+    logger.error(
+      { team_id: teamId, speed, reason, not_logged: notLogged },
+      'rollups could not be updated; it is tried again, and answers stay complete',
+    );
+    notLogged = 0;
   };
 }
 

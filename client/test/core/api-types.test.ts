@@ -11,7 +11,7 @@ test('the types and reply checks of the client match docs/openapi.json', () => {
   assert.equal(committed('reply-shapes.ts'), replyShapes(), 'run: npm run client-types');
 });
 
-test('the generator supports optional fields, null, enums, references, lists, unions and comments', () => {
+test('the generator supports optional fields, null, enums, references, lists, unions, records and comments', () => {
   const text = typesFromSchemas({
     Thing: {
       type: 'object',
@@ -21,6 +21,8 @@ test('the generator supports optional fields, null, enums, references, lists, un
         id: { type: 'string', description: 'Ends a comment? */' },
         count: { type: ['integer', 'null'] },
         kinds: { type: 'array', items: { enum: ["it's", 2, null] } },
+        texts: { type: ['object', 'null'], additionalProperties: { type: 'string' } },
+        anything: { type: 'object' },
         'odd-name': { anyOf: [{ $ref: '#/components/schemas/Other' }, { type: 'boolean' }] },
       },
     },
@@ -35,6 +37,8 @@ test('the generator supports optional fields, null, enums, references, lists, un
       'id: string;',
       'count?: number | null | undefined;',
       "kinds: ('it\\'s' | 2 | null)[];",
+      'texts?: Record<string, string> | null | undefined;',
+      'anything?: Record<string, unknown> | undefined;',
       '"odd-name"?: Other | boolean | undefined;',
       '}',
       '',

@@ -1,4 +1,10 @@
-import { answeringModel, askedFailure, lastUserText, startFakeProvider } from './fake-provider.ts';
+import {
+  afterAPause,
+  answeringModel,
+  askedFailure,
+  lastUserText,
+  startFakeProvider,
+} from './fake-provider.ts';
 import type { FakeProvider, ProviderRequest, Reply, SentEvent } from './fake-provider.ts';
 
 const usage = {
@@ -7,6 +13,7 @@ const usage = {
   cache_creation_input_tokens: 300,
   cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 100 },
   output_tokens: 30,
+  output_tokens_details: { thinking_tokens: 12 },
   service_tier: 'standard',
 };
 const toolPieces = ['', '{"ci', 'ty":"Par', 'is"}'];
@@ -71,7 +78,7 @@ function streamEvents(
         ...message,
         content: [],
         stop_reason: null,
-        usage: { ...usage, output_tokens: 1 },
+        usage: { ...usage, output_tokens: 1, output_tokens_details: null },
       },
     }),
     event('content_block_start', { index: 0, content_block: { type: 'text', text: '' } }),
@@ -80,7 +87,7 @@ function streamEvents(
   const end = [
     event('message_delta', {
       delta: { stop_reason, stop_sequence: null },
-      usage: { output_tokens: 30 },
+      usage: { output_tokens: 30, output_tokens_details: usage.output_tokens_details },
     }),
     event('message_stop'),
   ];
@@ -90,7 +97,8 @@ function streamEvents(
     return [...start, ...ticks, stop(0), ...end];
   }
   const words = wantsTool ? ['I will', ' look.'] : [said.slice(0, 5), said.slice(5)];
-  const spoken = [...start, ...words.map(piece)];
+  const pieces = words.map(piece);
+  const spoken = [...start, ...(text.includes('pause') ? afterAPause(pieces) : pieces)];
   if (text.includes('cut')) return [...spoken, { data: '', cut: true, afterMs: 30 }];
   if (text.includes('break off')) {
     const error = { type: 'overloaded_error', message: 'The fake broke off.' };

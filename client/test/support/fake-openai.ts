@@ -1,4 +1,10 @@
-import { answeringModel, askedFailure, lastUserText, startFakeProvider } from './fake-provider.ts';
+import {
+  afterAPause,
+  answeringModel,
+  askedFailure,
+  lastUserText,
+  startFakeProvider,
+} from './fake-provider.ts';
 import type { FakeProvider, ProviderRequest, Reply, SentEvent } from './fake-provider.ts';
 
 const usage = {
@@ -6,7 +12,7 @@ const usage = {
   completion_tokens: 30,
   total_tokens: 1230,
   prompt_tokens_details: { cached_tokens: 1000, audio_tokens: 0 },
-  completion_tokens_details: { reasoning_tokens: 0, audio_tokens: 0 },
+  completion_tokens_details: { reasoning_tokens: 12, audio_tokens: 0 },
 };
 const toolPieces = ['{"ci', 'ty":"Par', 'is"}'];
 const toolCall = {
@@ -89,6 +95,7 @@ function chatChunks(
   const pieces = words.map((content) => piece({ content }));
   if (text.includes('slow')) return slowly(start, piece({ content: 'tick ' }), end);
   if (text.includes('stall')) return [{ ...start, afterMs: 500 }, ...pieces, ...end];
+  if (text.includes('pause')) return [start, ...afterAPause(pieces), ...end];
   if (text.includes('cut')) return [start, ...pieces, { data: '', cut: true, afterMs: 30 }];
   if (text.includes('break off')) {
     const error = { message: 'The fake broke off.', type: 'server_error', code: null };
@@ -107,7 +114,7 @@ const responseUsage = {
   input_tokens: 1200,
   input_tokens_details: { cached_tokens: 1000, cache_write_tokens: 0 },
   output_tokens: 30,
-  output_tokens_details: { reasoning_tokens: 0 },
+  output_tokens_details: { reasoning_tokens: 12 },
   total_tokens: 1230,
 };
 
@@ -197,10 +204,10 @@ function responseEvents(
   if (text.includes('slow')) {
     return [...opened, ...Array.from({ length: 500 }, () => ({ ...delta('tick '), afterMs: 10 }))];
   }
+  const spoken = [delta(said.slice(0, 5)), delta(said.slice(5))];
   return [
     ...opened,
-    delta(said.slice(0, 5)),
-    delta(said.slice(5)),
+    ...(text.includes('pause') ? afterAPause(spoken) : spoken),
     event('response.output_text.done', { ...inPart, text: said, logprobs: [] }),
     event('response.content_part.done', { ...inPart, part: { ...part, text: said } }),
     ...closing(),

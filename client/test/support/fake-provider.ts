@@ -148,3 +148,10 @@ export function askedFailure(text: string): number | undefined {
   const status = /fail (\d{3})/.exec(text)?.[1];
   return status === undefined ? undefined : Number(status);
 }
+
+/** The answer begins later than the stream. */
+export function afterAPause([first, ...rest]: readonly SentEvent[]): readonly SentEvent[] {
+  return first === undefined ? [] : [{ ...first, afterMs: pauseMs }, ...rest];
+}
+
+export const pauseMs = 300;

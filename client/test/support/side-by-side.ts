@@ -97,8 +97,12 @@ export async function itemsOf<T>(stream: AsyncIterable<T>): Promise<T[]> {
 }
 
 /** A trace without what differs from run to run, after a look at it. */
-export function lastingTrace({ latency_ms: latency, ...trace }: TraceInput): TraceInput {
+export function lastingTrace(whole: TraceInput): TraceInput {
+  const { latency_ms: latency, ttft_ms: ttft = 0, started_at: startedAt, ...trace } = whole;
   assert.ok(Number.isInteger(latency) && (latency ?? -1) >= 0 && (latency ?? 1e9) < 60_000);
+  assert.ok(Number.isInteger(ttft) && (ttft ?? -1) >= 0 && (ttft ?? 1e9) <= (latency ?? 0));
+  const ageMs = Date.now() - Date.parse(startedAt ?? '');
+  assert.ok(ageMs >= 0 && ageMs < 60_000, `${startedAt}`);
   return trace;
 }
 

@@ -39,6 +39,10 @@ const recordedHello = {
   status: 'success',
   feature_name: 'tests',
   user_identifier: 'user-1',
+  provider: 'anthropic',
+  cache_read_tokens: 1000,
+  cache_write_tokens: 300,
+  reasoning_tokens: 12,
 };
 
 test('a plain message is the same as unwrapped, and is recorded with its cost', async () => {

@@ -8,6 +8,7 @@ import { createOpenAI } from '@ai-sdk/openai';
 import { generateText, wrapLanguageModel } from 'ai';
 import OpenAI from 'openai';
 import { TraceTally } from '../../src/client.ts';
+import type { TraceTallyOptions } from '../../src/options.ts';
 import { startFakeAnthropic } from '../support/fake-anthropic.ts';
 import { startFakeOpenAI } from '../support/fake-openai.ts';
 import type { FakeProvider } from '../support/fake-provider.ts';
@@ -32,11 +33,15 @@ after(async () => {
 });
 
 /** A client of a fresh team, and what that team has when the client is closed. */
-async function recording(use: (tally: TraceTally) => Promise<unknown>) {
+async function recording(
+  use: (tally: TraceTally) => Promise<unknown>,
+  options: TraceTallyOptions = {},
+) {
   const apiKey = await server.freshKey();
   const errors: Error[] = [];
   const onError = (error: Error): void => void errors.push(error);
-  const tally = new TraceTally({ baseUrl: server.url, apiKey, onError, closeTimeoutMs: 30_000 });
+  const settings = { baseUrl: server.url, apiKey, onError, closeTimeoutMs: 30_000 };
+  const tally = new TraceTally({ ...settings, ...options });
   await use(tally);
   await tally.flush();
   const { traces } = await tally.traces.list();
@@ -75,6 +80,39 @@ test('OpenAI calls are stored with their cost', async () => {
   const failed = { ...stored, status: 'error', output: null, cost_usd: null, prompt_tokens: null };
   assert.deepEqual(seen, [stored, stored, failed]);
   assert.deepEqual([overview.total_calls, overview.total_cost_usd], [3, 0.0041]);
+});
+
+test('what the provider reports is stored, and the environment of the client', async () => {
+  const fromMs = Date.now();
+  const { traces } = await recording(
+    async (tally) => {
+      const bare = new OpenAI({ apiKey: 'k', baseURL: `${fakeOpenAI.url}/v1`, maxRetries: 0 });
+      const openai = tally.wrapOpenAI(bare, { ...labels, session: 's-1', run: 'r-1' });
+      const body = { model: 'gpt-4o', messages };
+      await itemsOf(await openai.chat.completions.create({ ...body, stream: true }));
+      const failing = {
+        model: 'gpt-4o',
+        messages: [{ role: 'user' as const, content: 'fail 429' }],
+      };
+      await openai.chat.completions.create(failing).catch(() => {});
+      tally.enqueue({ model: 'own', metadata: { tier: 'gold' } });
+    },
+    { environment: 'staging' },
+  );
+  const [streamed, failed, own] = traces;
+  const common = { environment: 'staging', provider: 'openai', session_id: 's-1', run_id: 'r-1' };
+  const answered = {
+    ...common,
+    response_model: 'gpt-4o-2024-08-06',
+    cache_read_tokens: 1000,
+    reasoning_tokens: 12,
+  };
+  assert.partialDeepStrictEqual(streamed, answered);
+  assert.ok((streamed?.ttft_ms ?? -1) >= 0);
+  const startMs = Date.parse(streamed?.started_at ?? '');
+  assert.ok(startMs >= fromMs && startMs <= Date.parse(streamed?.created_at ?? ''));
+  assert.partialDeepStrictEqual(failed, { ...common, error_type: 'rate_limit' });
+  assert.partialDeepStrictEqual(own, { environment: 'staging', metadata: { tier: 'gold' } });
 });
 
 test('Anthropic calls are stored with their cost', async () => {

@@ -28,6 +28,11 @@ const recordedHello = {
   status: 'success',
   feature_name: 'tests',
   user_identifier: 'user-1',
+  response_model: 'gpt-4o-2024-08-06',
+  provider: 'openai',
+  cache_read_tokens: 1000,
+  cache_write_tokens: 0,
+  reasoning_tokens: 12,
 };
 
 test('a plain response is the same as unwrapped, and is recorded', async () => {
@@ -161,5 +166,6 @@ test('embeddings are the same as unwrapped, and are recorded without the vectors
     status: 'success',
     feature_name: 'tests',
     user_identifier: 'user-1',
+    provider: 'openai',
   });
 });

@@ -43,6 +43,10 @@ const recordedHello = {
   status: 'success',
   feature_name: 'tests',
   user_identifier: 'user-1',
+  response_model: 'gpt-4o-2024-08-06',
+  provider: 'openai',
+  cache_read_tokens: 1000,
+  reasoning_tokens: 12,
 };
 
 test('generateText returns the same as unwrapped, and is recorded', async () => {
@@ -213,6 +217,17 @@ test('the token counts of AI SDK 5 are read', async () => {
   await itemsOf(stream);
   const { prompt_tokens, completion_tokens } = only(await recorder.settled(1));
   assert.deepEqual([prompt_tokens, completion_tokens], [7, 3]);
+});
+
+test('AI SDK 5 counts the cached tokens of Anthropic apart from the input tokens; they are added', async () => {
+  const usage = { inputTokens: 7, outputTokens: 3, cachedInputTokens: 100 };
+  const providerMetadata = { anthropic: { cacheCreationInputTokens: 20 } };
+  const finish = { type: 'finish', usage, providerMetadata };
+  const { recorder, stream } = await observedStream([text('a'), finish]);
+  await itemsOf(stream);
+  const trace = only(await recorder.settled(1));
+  assert.equal(trace.prompt_tokens, 127);
+  assert.deepEqual([trace.cache_read_tokens, trace.cache_write_tokens], [100, 20]);
 });
 
 test('invalid stream parts reach the caller unchanged', async () => {

@@ -15,9 +15,7 @@ export function DailySection({ daily }: { daily: readonly DailyRecord[] | null }
   return (
     <section aria-labelledby="daily-heading">
       <div class="section-heading">
-        <h2 id="daily-heading">
-          Last 7 days <span class="muted">UTC</span>
-        </h2>
+        <h2 id="daily-heading">Last 7 days</h2>
         <Choice
           label="Show the days as"
           options={[

@@ -9,7 +9,7 @@ export function DailyTable({ daily }: { daily: readonly DailyRecord[] }) {
   return (
     <div class="card table-card" tabIndex={0} role="region" aria-label="Days">
       <table class="table daily-table">
-        <caption class="visually-hidden">Calls, errors, cost and latency per day (UTC)</caption>
+        <caption class="visually-hidden">Calls, errors, cost and latency per day</caption>
         <thead>
           <tr>
             <th scope="col">Day</th>

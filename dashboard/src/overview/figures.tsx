@@ -48,12 +48,12 @@ function Figure({ name, children, today, yesterday, of }: FigureProps) {
       <dd class="figure-value">{children ?? <span class="bone" aria-hidden="true" />}</dd>
       <dd class="figure-days">
         {today !== undefined && (
-          <span title="Since midnight UTC">
+          <span title="Since midnight in the time zone of the team">
             Today <b>{of(today)}</b>
           </span>
         )}
         {yesterday !== undefined && (
-          <span title="The previous day in UTC">
+          <span title="The previous day in the time zone of the team">
             Yesterday <b>{of(yesterday)}</b>
           </span>
         )}

@@ -45,7 +45,7 @@ export function OverviewView() {
   return (
     <>
       <PageHeading title="Overview">
-        <p class="muted">All time; days start at midnight UTC</p>
+        <p class="muted">All time; days start at midnight in the time zone of the team</p>
       </PageHeading>
       {overview === null && <LoadingWords />}
       <Figures overview={overview} daily={rest?.daily ?? null} />

@@ -28,9 +28,13 @@ export function Facts({ trace }: { trace: Trace }) {
         <Fact name="User">
           <Label text={trace.user_identifier} />
         </Fact>
+        {trace.started_at !== undefined && (
+          <Fact name="Started" isWide>
+            <Time at={trace.started_at} />
+          </Fact>
+        )}
         <Fact name="Recorded" isWide>
-          <RelativeTime at={trace.created_at} />
-          <span class="muted small fact-more">{exactTime(Date.parse(trace.created_at))}</span>
+          <Time at={trace.created_at} />
         </Fact>
         <Fact name="ID" isWide>
           <code class="breaking">{trace.id}</code>
@@ -53,6 +57,15 @@ function Fact({ name, isWide = false, children }: FactProps) {
       <dt>{name}</dt>
       <dd>{children}</dd>
     </div>
+  );
+}
+
+function Time({ at }: { at: string }) {
+  return (
+    <>
+      <RelativeTime at={at} />
+      <span class="muted small fact-more">{exactTime(Date.parse(at))}</span>
+    </>
   );
 }
 

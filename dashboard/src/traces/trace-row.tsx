@@ -20,6 +20,8 @@ const errorCharsMax = 200;
 export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
   const href = traceHref(trace.id);
   const prompt = promptPreview(trace.input);
+  // When the call began, if that is known; the list is in the order in which the traces were recorded.
+  const at = trace.started_at ?? trace.created_at;
   const error = trace.error_message?.slice(0, errorCharsMax) ?? null;
   return (
     <tr
@@ -28,7 +30,7 @@ export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
       onClick={(event) => openRow(event, href)}
     >
       <td role="cell" class="at">
-        <RelativeTime at={trace.created_at} />
+        <RelativeTime at={at} />
       </td>
       <td role="cell" class="status-cell">
         <Status status={trace.status} />
@@ -44,7 +46,7 @@ export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
       <td role="cell" class="model">
         <a href={href} title={trace.model}>
           <bdi>{trace.model}</bdi>
-          <span class="visually-hidden">, {exactTime(Date.parse(trace.created_at))}</span>
+          <span class="visually-hidden">, {exactTime(Date.parse(at))}</span>
         </a>
         {prompt !== null && (
           <span class="row-prompt" title={prompt}>

@@ -18,6 +18,7 @@ import { serve } from './serve.ts';
 import { signIn } from './sign-in.ts';
 import { teamsCreate } from './teams-create.ts';
 import { teamsList } from './teams-list.ts';
+import { teamsSet } from './teams-set.ts';
 import { UsageError, findCommand, groupOf, parseCall } from './usage.ts';
 import type { ParsedCall } from './usage.ts';
 import { verify } from './verify.ts';
@@ -25,6 +26,7 @@ import { verify } from './verify.ts';
 const commands: readonly Command[] = [
   serve,
   teamsCreate,
+  teamsSet,
   teamsList,
   keysCreate,
   keysList,

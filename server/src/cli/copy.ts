@@ -1,7 +1,9 @@
+import { isDeepStrictEqual } from 'node:util';
 import { parseDatabaseFlag } from '../config.ts';
+import { onlyMeasures, overviewQuery } from '../core/analytics.ts';
 import { openClock } from '../core/clock.ts';
 import { counted } from '../core/counted.ts';
-import { measureNames } from '../core/rollup.ts';
+import type { Measures } from '../core/measures.ts';
 import { OperatorError } from '../errors.ts';
 import { copyStore, refuseLateComers } from '../tools/copy-store.ts';
 import type { CopyReport } from '../tools/copy-store.ts';
@@ -27,9 +29,9 @@ export const copy: Command = {
     ...jsonFlag,
   },
   more:
-    'Copies teams, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is only read, except that an\n' +
-    'older schema is migrated first, as "serve" would do. No server may run on the target during the copy. If a copy is interrupted, run it\n' +
-    'again: it continues where it stopped. At the end, the target is checked, as with "verify".\n' +
+    'Copies teams with their time zones, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is\n' +
+    'only read, except that an older schema is migrated first, as "serve" would do. No server may run on the target during the copy.\n' +
+    'If a copy is interrupted, run it again: it continues where it stopped. At the end, the target is checked, as with "verify".\n' +
     '\n' +
     'If a server writes to the source, the copy does not start unless you use --follow. With it, the copy runs while the server writes,\n' +
     'prints a message when it has caught up, and ends after you have stopped the servers on the source.',
@@ -69,12 +71,16 @@ export const copy: Command = {
 async function unlikeSums(source: Store, target: Store, { teams }: CopyReport): Promise<string[]> {
   const found: string[] = [];
   for (const { id, name } of teams) {
-    const [ours, theirs] = [await source.total(id), await target.total(id)];
-    if (measureNames.some((measure) => ours[measure] !== theirs[measure])) {
+    const [ours, theirs] = [await overviewOf(source, id), await overviewOf(target, id)];
+    if (!isDeepStrictEqual(ours, theirs)) {
       found.push(`team ${name}: its sums differ from those in the source`);
     }
   }
   return found;
+}
+
+async function overviewOf(store: Store, teamId: string): Promise<Measures> {
+  return onlyMeasures((await store.tallies(teamId, overviewQuery)).first);
 }
 
 function printReport(

@@ -11,8 +11,8 @@ export const distribute: Command = {
   flags: storeFlags,
   more:
     "The database must be the coordinator of a Citus cluster, either empty or with TraceTally data in it. All of a team's data goes to one\n" +
-    'node; teams and keys go to every node. Stop the servers first, because the data is moved. You can run it again at any time: it only\n' +
-    'changes what is not distributed yet. docs/operations.md describes how to set up a cluster.',
+    'node; teams and keys go to every node. Stop the servers first, because the data is moved. You can run it again: it only changes what\n' +
+    'is not distributed yet. docs/operations.md describes how to set up a cluster.',
   async run(call) {
     const database = readDatabase(call.flags);
     if (database.kind !== 'postgres') {

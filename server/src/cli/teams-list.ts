@@ -9,9 +9,14 @@ export const teamsList: Command = {
   summary: 'List the teams',
   flags: storeFlags,
   run: withStore(async (store, clock, call) => {
-    printList(call, await store.teams(clock()), [
+    const teams = [];
+    for (const team of await store.teams(clock())) {
+      teams.push({ ...team, timeZone: await store.timeZone(team.id) });
+    }
+    printList(call, teams, [
       ['TEAM', 'team', ({ name }) => name],
       ['ID', 'team_id', ({ id }) => id],
+      ['TIME ZONE', 'time_zone', ({ timeZone }) => timeZone],
       ['TRACES', 'traces', ({ traces }) => traces],
       ['LIVE KEYS', 'live_keys', ({ liveKeys }) => liveKeys],
       ['CREATED', 'created', ({ createdAtUs }) => formatTimestamp(createdAtUs)],

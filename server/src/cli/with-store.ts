@@ -10,6 +10,7 @@ import type { Database } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
 import type { KeyRecord, Team } from '../store/teams-and-keys.ts';
 import type { Call, Command } from './command.ts';
+import { openProgress } from './progress.ts';
 
 const systemClock = { kind: 'system' } as const;
 
@@ -33,14 +34,24 @@ export async function openTool(
   database: Database,
   options: { mustExist: boolean },
 ): Promise<Store & AsyncDisposable> {
-  const store = await openStore(database, { ...options, clock: systemClock, role: 'tool' });
+  using progress = openProgress('traces upgraded');
+  const store = await openStore(database, {
+    ...options,
+    clock: systemClock,
+    role: 'tool',
+    onUpgrade: ({ done, total }) => progress.show(done, total),
+  });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }
 
 /** The team that --team names, or null if the flag is not given. */
 export async function chosenTeam(call: Call, store: Store): Promise<Team | null> {
   const nameOrId = call.flags['team'];
-  if (nameOrId === undefined) return null;
+  return nameOrId === undefined ? null : teamNamed(call, store, nameOrId);
+}
+
+/** The team with this name or id. */
+export async function teamNamed(call: Call, store: Store, nameOrId: string): Promise<Team> {
   const team = await store.findTeam(nameOrId);
   if (team) return team;
   throw new OperatorError(

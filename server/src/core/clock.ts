@@ -44,23 +44,33 @@ export function dayOf(us: number): number {
 
 /** `2026-11-04T09:30:00.000001Z` */
 export function formatTimestamp(us: number): string {
-  const second = Math.floor(us / 1_000_000);
-  if (second !== scratchSecond) {
-    scratch.write(new Date(second * 1000).toISOString(), 'latin1');
-    scratchSecond = second;
+  const day = dayOf(us);
+  // Most times of a moment are of one day, and writing a date takes ten times as long as writing the digits.
+  if (day !== scratchDay) {
+    scratch.write(new Date(day * msPerDay).toISOString(), 'latin1');
+    scratchDay = day;
   }
-  let rest = us - second * 1_000_000;
-  for (let at = 25; at >= 20; at--) {
-    scratch[at] = zero + (rest % 10);
-    rest = Math.floor(rest / 10);
-  }
+  const rest = us - day * usPerDay;
+  const second = Math.floor(rest / 1_000_000);
+  writeDigits(11, 2, Math.floor(second / 3_600));
+  writeDigits(14, 2, Math.floor(second / 60) % 60);
+  writeDigits(17, 2, second % 60);
+  writeDigits(20, 6, rest - second * 1_000_000);
   // Not concatenated: `JSON.stringify` is four times as fast with a flat string.
   return scratch.toString('latin1');
 }
 
+function writeDigits(start: number, count: number, value: number): void {
+  let rest = value;
+  for (let at = start + count - 1; at >= start; at--) {
+    scratch[at] = zero + (rest % 10);
+    rest = Math.floor(rest / 10);
+  }
+}
+
 const zero = '0'.charCodeAt(0);
 const scratch = Buffer.from('2026-11-04T09:30:00.000001Z');
-let scratchSecond = NaN;
+let scratchDay = NaN;
 
 /** `2026-11-04` */
 export function formatDay(day: number): string {

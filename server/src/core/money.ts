@@ -54,9 +54,9 @@ function decimalDigits(value: number): { whole: string; fraction: string } {
 }
 
 /** A sum of costs as dollars with exactly six decimals, rounded half up. */
-export function formatDollars(micros: bigint, picos: bigint): string {
+export function formatDollars(picos: bigint): string {
   const perMicro = BigInt(picosPerMicro);
-  const rounded = micros + (picos + perMicro / 2n) / perMicro;
+  const rounded = (picos + perMicro / 2n) / perMicro;
   const fraction = String(rounded % 1_000_000n).padStart(6, '0');
   return `${rounded / 1_000_000n}.${fraction}`;
 }

@@ -1,161 +1,203 @@
-import { limits } from '../limits.ts';
-import { dayOf } from './clock.ts';
-import { splitCost } from './money.ts';
-import type { CostParts } from './money.ts';
-import type { LabelName, NarrowTrace } from './trace-fields.ts';
+import { hash } from 'node:crypto';
+import type { Calendar } from './calendar.ts';
+import { compile } from './compile.ts';
+import { dimensionSets, grainNumbers, setsOf } from './dimensions.ts';
+import type { DimensionField, DimensionSet, Grain, RollSpeed } from './dimensions.ts';
+import { MeasuresBatch, addMeasures, costOf, noMeasures } from './measures.ts';
+import type { Measures } from './measures.ts';
+import type { NarrowTrace, TraceStatus } from './trace-fields.ts';
 
-/** The summed values. The names are the column names in every store. */
-export const measureNames = [
-  'calls',
-  'errors',
-  'latency_sum',
-  'latency_count',
-  'prompt_tokens',
-  'completion_tokens',
-  'cost_micros',
-  'cost_picos',
-] as const;
-type MeasureName = (typeof measureNames)[number];
+/** A trace as far as it is added up. */
+export interface CountedTrace extends NarrowTrace {
+  createdAtUs: number;
+}
 
-/** Stored sums. They may exceed 2^53, so they are BigInt. */
-export type Measures = Record<MeasureName, bigint>;
-/** Sums of one batch, which are below 2^53. */
-type BatchMeasures = Record<MeasureName, number>;
+/** When the call happened: it decides the day and the hour. */
+export function eventUs({ started_at, createdAtUs }: CountedTrace): number {
+  return started_at ?? createdAtUs;
+}
 
-export const noMeasures: Readonly<Measures> = Object.freeze(
-  Object.fromEntries(measureNames.map((name) => [name, 0n])) as Measures,
-);
+/** One combination of values. Fields that its set does not have are absent. */
+export interface Group extends Partial<Readonly<Record<DimensionField, string | null>>> {
+  readonly status: TraceStatus;
+}
 
-/** What the sums are grouped by. The numbers are stored, so they never change. */
-export const dimensions = { total: 0, model: 1, feature: 2, user: 3 } as const;
-export type Dimension = (typeof dimensions)[keyof typeof dimensions];
-
-/** The label whose values are the groups of a dimension. */
-export const labelOf = {
-  model: 'model',
-  feature: 'feature_name',
-  user: 'user_identifier',
-} as const satisfies Partial<Record<keyof typeof dimensions, LabelName>>;
-
-/** Without a label all traces form one group. */
-const dimensionList: readonly { number: Dimension; label: LabelName | null; isDaily: boolean }[] = [
-  { number: dimensions.total, label: null, isDaily: true },
-  { number: dimensions.model, label: labelOf.model, isDaily: true },
-  { number: dimensions.feature, label: labelOf.feature, isDaily: true },
-  { number: dimensions.user, label: labelOf.user, isDaily: false },
-];
-
-/** The day of the row for all time. No real day is negative. */
-export const allTime = -1;
-
-/** Identifies a rollup by dimension, day and group. */
+/** Identifies a rollup of a team. */
 export interface RollupId {
-  dimension: Dimension;
-  day: number;
-  group: string;
+  set: number;
+  grain: number;
+  bucket: number;
+  group: Group;
 }
 
 export interface Rollup extends RollupId {
   measures: Measures;
 }
 
-/** What a batch adds to one rollup. */
-export interface RollupDelta extends RollupId {
-  measures: BatchMeasures;
+/** All time is one bucket. */
+export const allTimeBucket = 0;
+
+/** The bucket of a time: 0, the local day since 1970, or the second in which the local hour starts. */
+export function bucketAt(grain: Grain, us: number, calendar: Calendar): number {
+  if (grain === 'all') return allTimeBucket;
+  return grain === 'day' ? calendar.dayOf(us) : calendar.hourOf(us);
 }
 
-/** Adds up one team's traces in memory, so that a store writes each rollup once per batch. */
-export class RollupBatch {
-  /** By day, then by dimension number. All time is computed as their sum. */
-  readonly #days = new Map<number, MeasuresByGroup[]>();
-  #rows = 0;
+/** Text that is different for every group of a set: labels cannot contain control characters. */
+type GroupName = string;
 
-  /** A full batch must be written before more is added, or its sums could exceed 2^53. */
-  get isFull(): boolean {
-    return this.#rows >= limits.rollupBatchRowsMax;
+const setFunctions = new Map(
+  dimensionSets.map((set): [number, SetFunctions] => [set.number, functionsOf(set)]),
+);
+
+interface SetFunctions {
+  nameOf(trace: NarrowTrace): GroupName;
+  groupOf(trace: NarrowTrace): Group;
+}
+
+function functionsOf({ fields }: DimensionSet): SetFunctions {
+  const parts = ['trace.status', ...fields.map((field) => `(trace.${field} ?? '\\u0001')`)];
+  return {
+    nameOf: compile(`(trace) => ${parts.join(` + '\\u0000' + `)}`),
+    groupOf: compile(
+      `(trace) => ({ ${['status', ...fields].map((name) => `${name}: trace.${name}`).join(', ')} })`,
+    ),
+  };
+}
+
+function functionsFor(set: number): SetFunctions {
+  const functions = setFunctions.get(set);
+  if (!functions) throw new Error(`there is no dimension set ${set}`);
+  return functions;
+}
+
+/** Identifies a group in a store: 128 bits of a hash of its values. */
+export function groupHash({ set, group }: Pick<RollupId, 'set' | 'group'>): Buffer {
+  const name = functionsFor(set).nameOf(group as unknown as NarrowTrace);
+  return hash('sha256', `${set}\u0000${name}`, 'buffer').subarray(0, 16);
+}
+
+/**
+ * Adds traces up into the rollups of some sets. Everything that sums traces uses it: the roller, the tail of a read, and `verify`.
+ */
+export class RollupFold {
+  readonly #calendar: Calendar;
+  readonly #sets: readonly SetFold[];
+
+  /** For all sets of a speed, or for some sets. */
+  constructor(sets: RollSpeed | readonly DimensionSet[], calendar: Calendar) {
+    this.#calendar = calendar;
+    const own = typeof sets === 'string' ? setsOf(sets) : sets;
+    this.#sets = own.map((set) => new SetFold(set));
   }
 
-  add(trace: NarrowTrace, createdAtUs: number): void {
-    if (this.isFull) throw new Error('the rollup batch is full');
-    this.#rows += 1;
-    const day = this.#dayOf(createdAtUs);
-    const cost = trace.cost_usd === null ? noCost : splitCost(trace.cost_usd);
-    for (const { number, label } of dimensionList) {
-      const group = label === null ? '' : trace[label];
-      if (group !== null) count(groupAt(day[number], group), trace, cost);
+  add(trace: CountedTrace): void {
+    const us = eventUs(trace);
+    const cost = costOf(trace);
+    for (const set of this.#sets) set.add(trace, us, cost, this.#calendar);
+  }
+
+  /** How many rollups there are at most: coarser grains may have fewer. */
+  get size(): number {
+    return this.#sets.reduce((sum, set) => sum + set.size, 0);
+  }
+
+  /** Every grain of every set. */
+  rollups(): Rollup[] {
+    return this.#sets.flatMap((set) => set.rollups(this.#calendar));
+  }
+
+  /** The finest grain of one set. */
+  finest(set: number): Rollup[] {
+    return this.#sets.find((own) => own.number === set)?.finest() ?? [];
+  }
+}
+
+interface GroupBatch {
+  group: Group;
+  batch: MeasuresBatch;
+}
+
+class SetFold {
+  readonly number: number;
+  readonly #grains: readonly Grain[];
+  readonly #finest: Grain;
+  readonly #functions: SetFunctions;
+  /** By the bucket of the finest grain, then by group. */
+  readonly #buckets = new Map<number, Map<GroupName, GroupBatch>>();
+  #groups = 0;
+
+  constructor({ number, grains }: DimensionSet) {
+    this.number = number;
+    this.#grains = grains;
+    this.#finest = grains.at(-1) ?? 'all';
+    this.#functions = functionsFor(number);
+  }
+
+  add(trace: CountedTrace, us: number, cost: ReturnType<typeof costOf>, calendar: Calendar): void {
+    const bucket = bucketAt(this.#finest, us, calendar);
+    let groups = this.#buckets.get(bucket);
+    if (!groups) this.#buckets.set(bucket, (groups = new Map()));
+    const name = this.#functions.nameOf(trace);
+    let found = groups.get(name);
+    if (!found) {
+      found = { group: this.#functions.groupOf(trace), batch: new MeasuresBatch() };
+      groups.set(name, found);
+      this.#groups += 1;
     }
+    found.batch.add(trace, cost);
   }
 
-  /** Sorted by group, so that two writers cannot deadlock and upserts visit the index in order. */
-  deltas(): RollupDelta[] {
-    const days = [...this.#days].sort(([a], [b]) => a - b);
-    return dimensionList.flatMap(({ number: dimension, isDaily }) => {
-      const sumsOfDays = days.map(([day, sums]) => ({ day, sums: sums[dimension] ?? new Map() }));
-      const ranges = [{ day: allTime, sums: addAll(sumsOfDays.map(({ sums }) => sums)) }];
-      if (isDaily) ranges.push(...sumsOfDays);
-      return ranges.flatMap(({ day, sums }) =>
-        [...sums].sort(byGroup).map(([group, measures]) => ({ dimension, day, group, measures })),
-      );
-    });
+  get size(): number {
+    return this.#groups * this.#grains.length;
   }
 
-  #dayOf(createdAtUs: number): MeasuresByGroup[] {
-    const day = dayOf(createdAtUs);
-    let sums = this.#days.get(day);
-    if (!sums) {
-      sums = dimensionList.map(() => new Map());
-      this.#days.set(day, sums);
+  finest(): Rollup[] {
+    return this.#finestByName().map(({ rollup }) => rollup);
+  }
+
+  rollups(calendar: Calendar): Rollup[] {
+    let finer = this.#finestByName();
+    const all = [finer];
+    for (const grain of this.#grains.slice(0, -1).toReversed()) {
+      finer = this.#coarser(finer, grain, calendar);
+      all.push(finer);
     }
-    return sums;
+    return all.flatMap((named) => named.map(({ rollup }) => rollup));
   }
-}
 
-type MeasuresByGroup = Map<string, BatchMeasures>;
-
-function count(measures: BatchMeasures, trace: NarrowTrace, cost: CostParts): void {
-  measures.calls += 1;
-  if (trace.status === 'error') measures.errors += 1;
-  if (trace.latency_ms !== null) {
-    measures.latency_sum += trace.latency_ms;
-    measures.latency_count += 1;
-  }
-  measures.prompt_tokens += trace.prompt_tokens ?? 0;
-  measures.completion_tokens += trace.completion_tokens ?? 0;
-  measures.cost_micros += cost.micros;
-  measures.cost_picos += cost.picos;
-}
-
-function groupAt(groups: MeasuresByGroup | undefined, group: string): BatchMeasures {
-  let measures = groups?.get(group);
-  if (!measures) {
-    measures = { ...noBatchMeasures };
-    groups?.set(group, measures);
-  }
-  return measures;
-}
-
-const noBatchMeasures = Object.fromEntries(measureNames.map((name) => [name, 0])) as BatchMeasures;
-
-/** There is almost always only one day. */
-function addAll(days: readonly MeasuresByGroup[]): MeasuresByGroup {
-  if (days.length === 1 && days[0]) return days[0];
-  const all: MeasuresByGroup = new Map();
-  for (const day of days) {
-    for (const [group, own] of day) {
-      const sum = groupAt(all, group);
-      for (const name of measureNames) sum[name] += own[name];
+  #finestByName(): NamedRollup[] {
+    const [set, grain] = [this.number, grainNumbers[this.#finest]];
+    const named: NamedRollup[] = [];
+    for (const [bucket, groups] of this.#buckets) {
+      for (const [name, { group, batch }] of groups) {
+        named.push({ name, rollup: { set, grain, bucket, group, measures: batch.total() } });
+      }
     }
+    return named;
   }
-  return all;
+
+  #coarser(finer: readonly NamedRollup[], grain: Grain, calendar: Calendar): NamedRollup[] {
+    const buckets = new Map<number, Map<GroupName, NamedRollup>>();
+    for (const { name, rollup } of finer) {
+      const { group, measures } = rollup;
+      // Only hours are finer than a grain that is not all time.
+      const bucket = grain === 'all' ? allTimeBucket : calendar.dayOf(rollup.bucket * 1_000_000);
+      let groups = buckets.get(bucket);
+      if (!groups) buckets.set(bucket, (groups = new Map()));
+      let sum = groups.get(name);
+      if (!sum) {
+        const id = { set: this.number, grain: grainNumbers[grain], bucket, group };
+        sum = { name, rollup: { ...id, measures: noMeasures() } };
+        groups.set(name, sum);
+      }
+      addMeasures(sum.rollup.measures, measures);
+    }
+    return [...buckets.values()].flatMap((groups) => [...groups.values()]);
+  }
 }
 
-function byGroup([a]: [string, unknown], [b]: [string, unknown]): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
-
-const noCost: CostParts = { micros: 0, picos: 0 };
-
-/** A rollup's id as a string, for lookups and for messages. */
-export function rollupName({ dimension, day, group }: RollupId): string {
-  return `${dimension}/${day}/${group}`;
+interface NamedRollup {
+  name: GroupName;
+  rollup: Rollup;
 }

@@ -10,7 +10,11 @@ interface FieldDeclaration {
   /** Not part of the original API: replies include the field only if it was sent. */
   isExtra?: true;
   column?: string;
-  /** For a text: the bit of `zstd_mask` that is set if it is compressed. It is stored, so it must never change. */
+  /** A count that is added up in every rollup. */
+  isSummed?: true;
+  /** The count that this one is included in: all parts of a count together are not more than the count. */
+  partOf?: string;
+  /** For a payload: the bit of `zstd_mask` that is set if it is compressed. It is stored, so it must never change. */
   zstdBit?: number;
 }
 
@@ -20,16 +24,27 @@ interface KindValues {
   text: string;
   count: number;
   dollars: number;
-  status: 'success' | 'error';
+  status: TraceStatus;
+  /** Microseconds since 1970. */
+  time: number;
+  /** An object with text values, as JSON. It is stored like a text. */
+  metadata: string;
+}
+
+/** What a caller sends and receives, if it differs. */
+interface WireValues extends Omit<KindValues, 'time' | 'metadata'> {
+  time: string;
+  metadata: Readonly<Record<string, string>>;
 }
 export type FieldKind = keyof KindValues;
+export type TraceStatus = 'success' | 'error';
 
 const declarations = {
   model: { kind: 'label', isRequired: true, description: 'Model name.' },
   input: { kind: 'text', zstdBit: 1, description: "The user's prompt." },
   output: { kind: 'text', zstdBit: 2, description: "The AI's response." },
-  prompt_tokens: { kind: 'count', description: 'Input token count.' },
-  completion_tokens: { kind: 'count', description: 'Output token count.' },
+  prompt_tokens: { kind: 'count', isSummed: true, description: 'Input token count.' },
+  completion_tokens: { kind: 'count', isSummed: true, description: 'Output token count.' },
   latency_ms: { kind: 'count', description: 'Response time in milliseconds.' },
   cost_usd: {
     kind: 'dollars',
@@ -50,6 +65,58 @@ const declarations = {
     description:
       'The exact model that answered, such as `gpt-4o-2024-08-06`, if it differs from `model`.',
   },
+  started_at: {
+    kind: 'time',
+    isExtra: true,
+    column: 'started_at_us',
+    description:
+      'When the call began (RFC 3339). It decides the day of the call; if left out, `created_at` does. Stored to the microsecond.',
+  },
+  environment: {
+    kind: 'label',
+    isExtra: true,
+    description: 'Where the app runs, such as `production`.',
+  },
+  provider: {
+    kind: 'label',
+    isExtra: true,
+    description: 'The service that ran the model, such as `openai`.',
+  },
+  session_id: { kind: 'label', isExtra: true, description: 'The conversation of the call.' },
+  run_id: { kind: 'label', isExtra: true, description: 'One run of an agent.' },
+  cache_read_tokens: {
+    kind: 'count',
+    isExtra: true,
+    isSummed: true,
+    partOf: 'prompt_tokens',
+    description: 'The part of `prompt_tokens` that was read from a cache.',
+  },
+  cache_write_tokens: {
+    kind: 'count',
+    isExtra: true,
+    isSummed: true,
+    partOf: 'prompt_tokens',
+    description: 'The part of `prompt_tokens` that was written to a cache.',
+  },
+  reasoning_tokens: {
+    kind: 'count',
+    isExtra: true,
+    isSummed: true,
+    partOf: 'completion_tokens',
+    description: 'The part of `completion_tokens` that was spent on reasoning.',
+  },
+  ttft_ms: { kind: 'count', isExtra: true, description: 'Milliseconds to the first token.' },
+  error_type: {
+    kind: 'label',
+    isExtra: true,
+    description: 'The kind of error, such as `rate_limit` or `timeout`.',
+  },
+  metadata: {
+    kind: 'metadata',
+    isExtra: true,
+    zstdBit: 8,
+    description: 'Up to 16 further names and text values.',
+  },
 } as const satisfies Record<string, FieldDeclaration>;
 
 type Declarations = typeof declarations;
@@ -62,17 +129,22 @@ type RequiredName = {
 }[FieldName];
 
 type ValueOf<N extends FieldName> = KindValues[Declarations[N]['kind']];
+type WireValueOf<N extends FieldName> = WireValues[Declarations[N]['kind']];
 
-/** The texts of a trace. */
-export type PayloadName = NamesOfKind<'text'>;
-/** Every field except the texts: short values that are read, summed and compared. */
+/** Counts that are added up in every rollup. */
+export type SummedName = {
+  [N in FieldName]: Declarations[N] extends { isSummed: true } ? N : never;
+}[FieldName];
+/** The fields that may be long. */
+export type PayloadName = NamesOfKind<'text' | 'metadata'>;
+/** Every field except the payloads: short values that are read, summed and compared. */
 export type NarrowName = Exclude<FieldName, PayloadName>;
 /** Labels by which traces can be grouped. */
 export type LabelName = NamesOfKind<'label'>;
 
 /** The body of `POST /traces` after validation: types and ranges are checked. */
-export type TraceInput = { [N in RequiredName]: ValueOf<N> } & {
-  [N in Exclude<FieldName, RequiredName>]?: ValueOf<N> | null;
+export type TraceInput = { [N in RequiredName]: WireValueOf<N> } & {
+  [N in Exclude<FieldName, RequiredName>]?: WireValueOf<N> | null;
 };
 
 /** A trace that is ready to be stored: valid Unicode, defaults filled in, fully validated. */
@@ -85,14 +157,25 @@ export type NarrowTrace = Pick<TraceDraft, NarrowName>;
 export const traceFields: Readonly<Record<FieldName, FieldDeclaration>> = declarations;
 export const fieldNames = Object.keys(declarations) as readonly FieldName[];
 export const payloadNames = fieldNames.filter(isPayload);
+/** The payloads that a preview shortens. Part of a JSON object would not be JSON, and metadata is short. */
+export const previewedNames = payloadNames.filter((name) => declarations[name].kind === 'text');
 export const narrowNames = fieldNames.filter((name): name is NarrowName => !isPayload(name));
 /** Included in replies only if they were sent. */
 export const extraNames: ReadonlySet<FieldName> = new Set(
   fieldNames.filter((name) => traceFields[name].isExtra),
 );
 
+/** Sent with every trace, or null; and those that most traces do not have. */
+export const usualNames = fieldNames.filter((name) => !extraNames.has(name));
+export const unusualNames = fieldNames.filter((name) => extraNames.has(name));
+
+export const summedNames = fieldNames.filter(
+  (name): name is SummedName => traceFields[name].isSummed === true,
+);
+
 function isPayload(name: FieldName): name is PayloadName {
-  return declarations[name].kind === 'text';
+  const { kind } = declarations[name];
+  return kind === 'text' || kind === 'metadata';
 }
 
 export function columnOf(name: FieldName): string {

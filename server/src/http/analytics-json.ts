@@ -1,9 +1,9 @@
 import { averageLatency, successRate, totalCost } from '../core/analytics.ts';
-import type { DayMeasures, GroupMeasures } from '../core/analytics.ts';
+import type { DayMeasures } from '../core/analytics.ts';
 import { formatDay, formatDayLabel } from '../core/clock.ts';
-import { labelOf } from '../core/rollup.ts';
-import type { Measures } from '../core/rollup.ts';
-import type { GroupDimension } from '../store/trace-reader.ts';
+import type { Measures } from '../core/measures.ts';
+import type { Tally } from '../core/query.ts';
+import type { LabelName } from '../core/trace-fields.ts';
 
 /** Formats analytics records as JSON by hand: `JSON.stringify` cannot write exactly six decimals, or integers over 2^53. */
 export function overviewJson(measures: Measures): string {
@@ -14,9 +14,9 @@ export function overviewJson(measures: Measures): string {
   );
 }
 
-export function groupJson(dimension: GroupDimension, { group, measures }: GroupMeasures): string {
+export function groupJson(label: LabelName, { group, measures }: Tally): string {
   return (
-    `{"${labelOf[dimension]}":${JSON.stringify(group)},"call_count":${measures.calls}` +
+    `{"${label}":${JSON.stringify(group[0])},"call_count":${measures.calls}` +
     `,"avg_latency_ms":${averageLatency(measures)},"total_cost_usd":${totalCost(measures)}` +
     `,"success_rate":${successRate(measures)}}`
   );

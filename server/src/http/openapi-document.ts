@@ -33,20 +33,24 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
     },
     refResolver: { buildLocalReference: (json) => json['$id'] as string },
     transform: ({ schema, url }) => ({ schema: showForReaders(schema), url }),
+    transformObject: (document) =>
+      'openapiObject' in document ? showForReaders(document.openapiObject) : {},
   };
 }
 
 /** If the document should show a field differently from how it is validated, `openapi` in its schema says how. */
 function showForReaders<T>(schema: T): T {
   return JSON.parse(JSON.stringify(schema), (_name, part: FieldSchema | null) => {
-    const { openapi, rule, pattern, ...rest } = part ?? {};
-    if (openapi) return { ...openapi, ...rest, ...openapi };
-    return rule === undefined ? part : { ...rest, pattern };
+    const { openapi, check, rule, pattern, ...rest } = part ?? {};
+    if (typeof openapi === 'object') return { ...openapi, ...rest, ...openapi };
+    return rule === undefined && check === undefined ? part : { ...rest, pattern };
   }) as T;
 }
 
 interface FieldSchema {
-  openapi?: object;
+  /** In the document itself: its version. */
+  openapi?: object | string;
+  check?: object;
   rule?: string;
   pattern?: string;
 }

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { payloadNames } from '../core/trace-fields.ts';
+import { payloadNames, previewedNames } from '../core/trace-fields.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 
@@ -28,14 +28,15 @@ function upTo(max: number, description: string) {
   });
 }
 
-const payloadList = payloadNames.map((name) => `\`${name}\``).join(', ');
+const listed = (names: readonly PayloadName[]): string =>
+  names.map((name) => `\`${name}\``).join(', ');
 const quotedPayloads = payloadNames.map((name) => `"${name}"`).join(', ');
 const payload = `(${payloadNames.join('|')})`;
 const omit = Type.Optional(
   Type.String({
     pattern: `^(?!.*${payload}.*\\1)${payload}(,${payload})*$`,
     rule: `must be one or more of ${quotedPayloads}, each at most once, separated by commas`,
-    description: `Payloads to leave out of the reply: one or more of ${payloadList}, each at most once, separated by commas.`,
+    description: `Payloads to leave out of the reply: one or more of ${listed(payloadNames)}, each at most once, separated by commas.`,
     examples: [payloadNames.join(',')],
   }),
 );
@@ -59,7 +60,7 @@ export const PageQuery = Type.Object({
   preview_chars: Type.Optional(
     upTo(
       limits.previewCharsMax,
-      `Shortens ${payloadList} to this many characters, for lists that show a preview.`,
+      `Shortens ${listed(previewedNames)} to this many characters, for lists that show a preview.`,
     ),
   ),
 });

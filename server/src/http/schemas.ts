@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import type { Static, TObjectOptions, TProperties, TSchema } from 'typebox';
-import { labelOf } from '../core/rollup.ts';
+import { breakdownFields } from '../core/dimensions.ts';
 import { limits } from '../limits.ts';
 import { ListedTraceSchema, TraceInputSchema, TraceSchema } from './trace-schemas.ts';
 
@@ -77,16 +77,16 @@ const Overview = component('Overview', "Totals over all of the team's traces.", 
 });
 
 const ModelRecord = component('ModelRecord', 'Totals of one model.', {
-  [labelOf.model]: Type.String(),
+  [breakdownFields.model]: Type.String(),
   ...groupFields,
 });
 
 const FeatureRecord = component('FeatureRecord', 'Totals of one feature.', {
-  [labelOf.feature]: Type.String(),
+  [breakdownFields.feature]: Type.String(),
   ...groupFields,
 });
 
-const DailyRecord = component('DailyRecord', 'Totals of one UTC day.', {
+const DailyRecord = component('DailyRecord', "Totals of one day in the team's time zone.", {
   date: Type.String({ format: 'date' }),
   label: Type.String({ examples: ['Nov 4'] }),
   call_count: Type.Integer(),
@@ -125,10 +125,11 @@ export const replies = {
   overview: Overview,
   byModel: Type.Array(ModelRecord, { description: sorted }),
   byFeature: Type.Array(FeatureRecord, {
-    description: `${sorted} Traces without \`${labelOf.feature}\` are not listed.`,
+    description: `${sorted} Traces without \`${breakdownFields.feature}\` are not listed.`,
   }),
   daily: Type.Array(DailyRecord, {
-    description: 'Seven UTC days, oldest first, ending today. Days without calls have zeros.',
+    description:
+      "Seven days in the team's time zone, oldest first, ending today. Days without calls have zeros.",
   }),
 };
 

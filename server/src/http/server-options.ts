@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fastify';
+import type { Clock } from '../core/clock.ts';
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
 import { decodablePath } from './decodable-path.ts';
@@ -10,6 +11,7 @@ import type { FailureLog } from './failure-log.ts';
 import { beginReply } from './reply-headers.ts';
 import { sendProblem } from './problem.ts';
 import { inTurns } from './request-turns.ts';
+import { checkKeyword } from './trace-checks.ts';
 
 export interface ServerSettings {
   bodyBytesMax: number;
@@ -19,7 +21,10 @@ export interface ServerSettings {
 }
 
 /** The options of Fastify and Node's HTTP server. */
-export function serverOptions({ bodyBytesMax, trustProxy }: ServerSettings, failures: FailureLog) {
+export function serverOptions(
+  { bodyBytesMax, trustProxy, clock }: ServerSettings & { clock: Clock },
+  failures: FailureLog,
+) {
   const nextRequestId = requestIds();
   return {
     // We log requests ourselves. Fastify's own lines would contain URLs and add a listener to every reply.
@@ -49,7 +54,7 @@ export function serverOptions({ bodyBytesMax, trustProxy }: ServerSettings, fail
         useDefaults: false,
         allErrors: true,
         allowUnionTypes: true,
-        keywords: ['openapi', 'rule'],
+        keywords: ['openapi', 'rule', checkKeyword(clock)],
       },
     },
   } satisfies FastifyHttpOptions<Server>;

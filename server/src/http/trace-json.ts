@@ -1,7 +1,7 @@
 import { formatTimestamp } from '../core/clock.ts';
 import { compile } from '../core/compile.ts';
-import { extraNames, fieldNames } from '../core/trace-fields.ts';
-import type { PayloadName } from '../core/trace-fields.ts';
+import { extraNames, fieldNames, traceFields } from '../core/trace-fields.ts';
+import type { FieldName, PayloadName } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 
 const nothing: ReadonlySet<PayloadName> = new Set();
@@ -18,9 +18,18 @@ const wireShape = compile<(trace: Trace) => Record<string, unknown>>(
   `(trace) => ({
     id: trace.id,
     team_id: trace.teamId,
-    ${fieldNames.map((name) => `${name}: trace.${name}${extraNames.has(name) ? ' ?? undefined' : ''}`).join(', ')},
+    ${fieldNames.map((name) => `${name}: ${wireValue(name)}`).join(', ')},
     created_at: formatTimestamp(trace.createdAtUs),
     damaged: trace.damaged,
   })`,
   { formatTimestamp },
 );
+
+/** The value of a field in JSON, as source code. */
+function wireValue(name: FieldName): string {
+  const value = `trace.${name}`;
+  const { kind } = traceFields[name];
+  if (kind === 'time') return `${value} === null ? undefined : formatTimestamp(${value})`;
+  if (kind === 'metadata') return `${value} === null ? undefined : JSON.parse(${value})`;
+  return extraNames.has(name) ? `${value} ?? undefined` : value;
+}

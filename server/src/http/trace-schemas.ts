@@ -3,12 +3,21 @@ import type { TSchema } from 'typebox';
 import { extraNames, fieldNames, payloadNames, traceFields } from '../core/trace-fields.ts';
 import type { FieldKind, FieldName, PayloadName, TraceInput } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
+import type { Check } from './trace-checks.ts';
 
 /** The JSON schemas of traces, derived from `core/trace-fields.ts`. */
 const noControlCharacters = '^[^\\u0000-\\u001f\\u007f-\\u009f]*$';
 
+interface FieldSchema {
+  type: string;
+  check?: Check;
+  /** How the OpenAPI document shows what `check` checks. */
+  openapi?: object;
+  [keyword: string]: unknown;
+}
+
 /** The JSON Schema of each kind of field. */
-const kindSchemas: Record<FieldKind, { type: string; [keyword: string]: unknown }> = {
+const kindSchemas: Record<FieldKind, FieldSchema> = {
   label: {
     type: 'string',
     minLength: 1,
@@ -19,12 +28,36 @@ const kindSchemas: Record<FieldKind, { type: string; [keyword: string]: unknown 
   count: { type: 'integer', minimum: 0, maximum: limits.countMax },
   dollars: { type: 'number', minimum: 0, maximum: limits.costUsdMax },
   status: { type: 'string', enum: ['success', 'error'] },
+  time: { type: 'string', check: { kind: 'time' }, openapi: { format: 'date-time' } },
+  metadata: {
+    type: 'object',
+    check: { kind: 'metadata' },
+    openapi: {
+      maxProperties: limits.metadataEntriesMax,
+      propertyNames: {
+        minLength: 1,
+        maxLength: limits.metadataNameCharsMax,
+        pattern: noControlCharacters,
+      },
+      additionalProperties: { type: 'string', maxLength: limits.metadataValueCharsMax },
+    },
+  },
 };
+
+function schemaOf(name: FieldName): FieldSchema {
+  const { kind, partOf } = traceFields[name];
+  const whole = fieldNames.find((other) => other === partOf);
+  if (whole === undefined) return kindSchemas[kind];
+  const otherParts = fieldNames.filter(
+    (other) => other !== name && traceFields[other].partOf === whole,
+  );
+  return { ...kindSchemas[kind], check: { kind: 'part', whole, otherParts } };
+}
 
 /** A nullable field has a list of types instead of a union, since that gives one clear error instead of three. */
 function nullable(name: FieldName): TSchema {
-  const { kind, description } = traceFields[name];
-  const { type, enum: values, ...rest } = kindSchemas[kind];
+  const { description } = traceFields[name];
+  const { type, enum: values, ...rest } = schemaOf(name);
   return Type.Unsafe({
     type: [type, 'null'],
     ...(Array.isArray(values) && { enum: [...(values as unknown[]), null] }),
@@ -35,7 +68,7 @@ function nullable(name: FieldName): TSchema {
 
 function neverNull(name: FieldName): TSchema {
   const { kind, description } = traceFields[name];
-  return Type.Unsafe({ ...kindSchemas[kind], ...(kind !== 'status' && { description }) });
+  return Type.Unsafe({ ...schemaOf(name), ...(kind !== 'status' && { description }) });
 }
 
 type Properties = Record<string, TSchema>;
@@ -70,7 +103,7 @@ const withStamps = (fields: Properties): Properties => ({
   damaged: Type.Optional(
     Type.Array(Type.Unsafe<PayloadName>({ type: 'string', enum: [...payloadNames] }), {
       description:
-        'Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null here.',
+        'Present only if part of the trace is damaged in the store: the fields that cannot be read. They are null or absent here.',
     }),
   ),
 });

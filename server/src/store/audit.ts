@@ -1,7 +1,9 @@
-import type { Rollup } from '../core/rollup.ts';
+import type { Group } from '../core/rollup.ts';
 import type { NarrowTrace, PayloadName } from '../core/trace-fields.ts';
 import type { TraceStamp } from '../core/trace.ts';
+import type { RollupRow } from './rollup-rows.ts';
 import type { TeamCounter } from './sequencer.ts';
+import type { TeamMarks } from './team-marks.ts';
 
 /** A stored trace without its payloads. */
 export interface NumberedTrace extends NarrowTrace, TraceStamp {
@@ -16,7 +18,22 @@ export interface AuditedTrace extends NumberedTrace {
 export interface TeamContents extends TeamCounter {
   /** In the order of their sequence numbers. Every payload is decoded. */
   traces: AsyncIterable<readonly AuditedTrace[]>;
-  rollups: AsyncIterable<readonly Rollup[]>;
+  marks: TeamMarks;
+  /** Every rollup of the active generation. */
+  rollups: AsyncIterable<readonly AuditedRollup[]>;
+  /** Ordered by sequence number; null if the store has indexes instead. */
+  lookups: AsyncIterable<readonly StoredLookup[]> | null;
+}
+
+/** A rollup as it is stored: its sums may be damaged. The group is null if its values are missing. */
+export interface AuditedRollup extends RollupRow {
+  group: Group | null;
+}
+
+/** Says that a trace has a value with this hash (`lookupHash`). */
+export interface StoredLookup {
+  seq: number;
+  hash: bigint;
 }
 
 export interface Auditor {

@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
-import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
-import { payloadNames, traceFields } from '../core/trace-fields.ts';
+import { constants, crc32, zstdCompressSync, zstdDecompressSync } from 'node:zlib';
+import { compile } from '../core/compile.ts';
+import { payloadNames, previewedNames, traceFields } from '../core/trace-fields.ts';
 import type { PayloadName, TraceDraft } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 import { limits } from '../limits.ts';
@@ -14,53 +15,114 @@ export interface StoredPayload {
   isZstd: boolean;
 }
 
-/** The payloads of one trace as they are stored. Bits of `zstdMask` say which of them are compressed. */
-export type PackedPayloads = { zstdMask: number } & Record<PayloadName, Uint8Array | null>;
+/**
+ * The payloads of one trace as they are stored. Bits of `zstdMask` say which of them are compressed. The checksum is null if some of
+ * them were not read, so that it cannot be compared.
+ */
+export type PackedPayloads = { zstdMask: number; checksum: number | null } & PayloadBytes;
+
+type PayloadBytes = Record<PayloadName, Uint8Array | null>;
 
 export function packPayloads(draft: Pick<TraceDraft, PayloadName>): PackedPayloads {
   const packed = { ...noPayloads };
+  let hasPayload = false;
   for (const { name, bit } of payloads) {
     const text = draft[name];
     if (text === null) continue;
     const { bytes, isZstd } = encodePayload(text);
     packed[name] = bytes;
     if (isZstd) packed.zstdMask |= bit;
+    hasPayload = true;
   }
+  if (hasPayload) packed.checksum = checksumOf(packed);
   return packed;
 }
 
 const noPayloads = {
   zstdMask: 0,
+  checksum: null,
   ...(Object.fromEntries(payloadNames.map((name) => [name, null])) as Record<PayloadName, null>),
 } as PackedPayloads;
-const payloads = payloadNames.map((name) => ({ name, bit: traceFields[name].zstdBit ?? 0 }));
+const payloads = payloadNames.map((name) => ({
+  name,
+  bit: traceFields[name].zstdBit ?? 0,
+  isPreviewed: previewedNames.includes(name),
+  isMetadata: traceFields[name].kind === 'metadata',
+}));
 
-/** The columns have the same names in every store. A payload that was left out of the query is null. */
+/** Whether a trace needs a row in `trace_payloads`. */
+export const hasPayloads = compile<(packed: PayloadBytes) => boolean>(
+  `(packed) => ${payloadNames.map((name) => `packed.${name} !== null`).join(' || ')}`,
+);
+
+/** A CRC-32 of the mask, of the length of each payload, and of their bytes, in the order of their declaration. */
+export function checksumOf(packed: PayloadBytes & { zstdMask: number }): number {
+  header[0] = packed.zstdMask;
+  for (const [i, name] of payloadNames.entries()) {
+    header.writeUInt32LE(packed[name]?.length ?? notSet, 1 + 4 * i);
+  }
+  let checksum = crc32(header);
+  for (const name of payloadNames) {
+    const bytes = packed[name];
+    if (bytes !== null) checksum = crc32(bytes, checksum);
+  }
+  return checksum;
+}
+
+const header = Buffer.alloc(1 + 4 * payloadNames.length);
+/** In place of a length. No payload is that long. */
+const notSet = 0xffff_ffff;
+
+/** The columns have the same names in every store. Columns that were left out of the query are null. */
 export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPayloads {
-  const packed: Record<string, unknown> = { zstdMask: row['zstd_mask'] };
+  const packed: Record<string, unknown> = {
+    zstdMask: row['zstd_mask'] ?? 0,
+    checksum: numberOrNull(row['checksum']),
+  };
   for (const name of payloadNames) packed[name] = row[name] ?? null;
   return packed as PackedPayloads;
 }
 
+/** PostgreSQL returns large integers as text. */
+function numberOrNull(value: unknown): number | null {
+  return value === null || value === undefined ? null : Number(value);
+}
+
 /**
- * The payloads of a trace as text, or only their first characters. Damaged ones are listed and do not affect the others. Consumes the
+ * The payloads of a trace as text, or only their first characters. If the checksum is wrong, all of them are damaged. Consumes the
  * bytes.
  */
 export function unpackPayloads(
   packed: PackedPayloads,
   previewChars: number | null = null,
 ): Pick<Trace, PayloadName | 'damaged'> {
+  const isWrong = packed.checksum !== null && packed.checksum !== checksumOf(packed);
   const unpacked: Record<string, string | null> = {};
   const damaged: PayloadName[] = [];
-  for (const { name, bit } of payloads) {
+  for (const { name, bit, isPreviewed, isMetadata } of payloads) {
     const bytes = packed[name];
     const stored = bytes && { bytes, isZstd: (packed.zstdMask & bit) !== 0 };
-    unpacked[name] =
-      stored && (previewChars === null ? decodePayload(stored) : beginningOf(stored, previewChars));
+    const charsMax = isPreviewed ? previewChars : null;
+    const text = stored && !isWrong ? textOfPayload(stored, charsMax) : null;
+    unpacked[name] = isMetadata && text !== null && !isJson(text) ? null : text;
     if (bytes !== null && unpacked[name] === null) damaged.push(name);
   }
   const texts = unpacked as Pick<Trace, PayloadName>;
   return damaged.length === 0 ? texts : { ...texts, damaged };
+}
+
+/** Metadata is stored as JSON. Damage that the checksum would show is found here if the checksum was not read. */
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function textOfPayload(stored: StoredPayload, previewChars: number | null): string | null {
+  return previewChars === null ? decodePayload(stored) : beginningOf(stored, previewChars);
 }
 
 /** The payloads of a trace that are damaged. Consumes the bytes. */
@@ -73,7 +135,7 @@ export function packedBytes(packed: PackedPayloads): number {
   return payloadNames.reduce((bytes, name) => bytes + (packed[name]?.length ?? 0), 0);
 }
 
-/** The checksum detects any changed byte. Without it most changes would decompress to a different text. */
+/** The frame's own checksum finds damage if the checksum of the trace is not read, or is missing in a file from before it. */
 const options = {
   params: { [constants.ZSTD_c_compressionLevel]: 1, [constants.ZSTD_c_checksumFlag]: 1 },
 };

@@ -1,7 +1,11 @@
 import type { ClockSource } from '../core/clock.ts';
+import type { RollSpeed } from '../core/dimensions.ts';
+import { limits } from '../limits.ts';
 import type { Auditor } from './audit.ts';
+import type { Roller } from './roller.ts';
 import type { SignInDirectory } from './sign-in.ts';
 import type { KeyDirectory, TeamDirectory } from './teams-and-keys.ts';
+import type { TraceLookups } from './trace-lookups.ts';
 import type { TraceReader } from './trace-reader.ts';
 import type { ClockJump, TraceWriter } from './trace-writer.ts';
 import type { Transfer } from './transfer.ts';
@@ -14,6 +18,8 @@ export interface Store
   extends
     TraceWriter,
     TraceReader,
+    TraceLookups,
+    Roller,
     TeamDirectory,
     KeyDirectory,
     SignInDirectory,
@@ -35,6 +41,29 @@ export interface StoreOptions extends StoreEvents {
   role: 'server' | 'tool';
   /** For commands that only read: a mistyped name must not look like an empty store. */
   mustExist?: boolean;
+  /** When a tail is rolled up even though the store is busy. Performance settings: no answer depends on them. */
+  rollBounds?: RollBounds;
+  /** If manual, traces are rolled up only by calls of `roll` and `rebuild`. */
+  rolling?: 'automatic' | 'manual';
+}
+
+/** The number of traces after a mark. */
+export interface RollBounds {
+  hotTailRows: number;
+  wideTailRows: number;
+}
+
+export const defaultRollBounds: RollBounds = {
+  hotTailRows: limits.hotTailRows,
+  wideTailRows: limits.wideTailRows,
+};
+
+/**
+ * Once the wide sets of a team are due, they are rolled up until no more than this is left: an eighth of the tail. With fewer traces a
+ * roll would update almost as many rollups for less.
+ */
+export function wideRestOf({ wideTailRows }: RollBounds): number {
+  return wideTailRows >> 3;
 }
 
 /** Events that operators should know about. */
@@ -42,4 +71,20 @@ export interface StoreEvents {
   onClockJump?: (jump: ClockJump) => void;
   /** Writes have failed for good until a restart, for this reason. Called once. */
   onBroken?: (reason: string) => void;
+  /** Rollups could not be updated. No write and no answer is affected; it is tried again later. */
+  onRollFailed?: (failure: RollFailure) => void;
+  /** An older store is being converted. Called after each step. */
+  onUpgrade?: (progress: UpgradeProgress) => void;
+}
+
+export interface RollFailure {
+  teamId: string;
+  speed: RollSpeed;
+  reason: string;
+}
+
+export interface UpgradeProgress {
+  step: 'moving traces' | 'adding up';
+  done: number;
+  total: number;
 }

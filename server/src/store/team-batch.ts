@@ -1,5 +1,3 @@
-import { RollupBatch } from '../core/rollup.ts';
-import type { RollupDelta } from '../core/rollup.ts';
 import type { NarrowTrace, TraceDraft } from '../core/trace-fields.ts';
 import type { TraceStamp } from '../core/trace.ts';
 import type { PackedPayloads } from './payload.ts';
@@ -11,11 +9,10 @@ import type { PackedTrace } from './transfer.ts';
 /** Called with each trace in the form in which it is stored. */
 export type AddRow = (assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads) => void;
 
-/** What one transaction adds to one team. Rows are passed to the driver immediately; sums and the counter are written at the end. */
+/** What one transaction adds to one team. Rows are passed to the driver immediately; the counter is written at the end. */
 export class TeamBatch {
   readonly #sequencer: Sequencer;
   readonly #addRow: AddRow;
-  readonly #sums = [new RollupBatch()];
 
   constructor(teamId: string, counter: Readonly<TeamCounter>, addRow: AddRow) {
     this.#sequencer = new Sequencer(teamId, counter);
@@ -37,26 +34,14 @@ export class TeamBatch {
   ): TraceStamp[] {
     return drafts.map((draft, i) => {
       const assigned = this.#sequencer.next(wallUs, timesUs?.[i]);
-      this.#add(assigned, draft, payloadsOf(draft, i));
+      this.#addRow(assigned, draft, payloadsOf(draft, i));
       return { id: assigned.id, createdAtUs: assigned.createdAtUs };
     });
   }
 
   take(traces: readonly PackedTrace[]): void {
     for (const trace of traces) {
-      this.#add(this.#sequencer.adopt(trace), trace, trace);
+      this.#addRow(this.#sequencer.adopt(trace), trace, trace);
     }
-  }
-
-  /** Almost always one list, since a batch is usually smaller than `rollupBatchRowsMax`. */
-  deltas(): RollupDelta[][] {
-    return this.#sums.map((sums) => sums.deltas());
-  }
-
-  #add(assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void {
-    this.#addRow(assigned, trace, payloads);
-    let sums = this.#sums.at(-1);
-    if (!sums || sums.isFull) this.#sums.push((sums = new RollupBatch()));
-    sums.add(trace, assigned.createdAtUs);
   }
 }

@@ -38,8 +38,12 @@ export interface HashedKey extends KeyRecord {
 }
 
 export interface TeamDirectory {
-  /** The team of this name, created if there is none. */
-  ensureTeam(name: string, nowUs: number): Promise<{ team: Team; created: boolean }>;
+  /** The team of this name, created if there is none. A new team has this time zone, or UTC. */
+  ensureTeam(
+    name: string,
+    nowUs: number,
+    timeZone?: string,
+  ): Promise<{ team: Team; created: boolean }>;
   findTeam(nameOrId: string): Promise<Team | null>;
   teams(nowUs: number): Promise<readonly TeamSummary[]>;
 }

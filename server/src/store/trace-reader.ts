@@ -1,5 +1,4 @@
-import type { DayMeasures, DayRange, GroupMeasures } from '../core/analytics.ts';
-import type { Measures, labelOf } from '../core/rollup.ts';
+import type { Tally, TallyQuery } from '../core/query.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 
@@ -19,13 +18,11 @@ export interface TracePage {
   rest: AsyncIterable<readonly Trace[]> | null;
 }
 
-/** Dimensions whose groups can be listed. */
-export type GroupDimension = Exclude<keyof typeof labelOf, 'user'>;
-
-export interface GroupList {
-  first: readonly GroupMeasures[];
+export interface TallyList {
+  /** By calls descending, then by group, then by time. */
+  first: readonly Tally[];
   /** The others in chunks, from the same snapshot; null if `first` is the whole list. It must be closed. */
-  rest: (AsyncIterable<readonly GroupMeasures[]> & { close(): void }) | null;
+  rest: (AsyncIterable<readonly Tally[]> & { close(): void }) | null;
 }
 
 export interface TraceReader {
@@ -34,9 +31,15 @@ export interface TraceReader {
   trace(teamId: string, id: string, isWanted?: () => boolean): Promise<Trace | null>;
   /** Consecutive traces, in the order of their sequence numbers. */
   range(teamId: string, range: { firstSeq: number; count: number }): Promise<readonly Trace[]>;
-  total(teamId: string): Promise<Measures>;
-  /** By calls descending, then by name: all of them, or the first `rowsMax`. */
-  groups(teamId: string, dimension: GroupDimension, rowsMax: number | null): Promise<GroupList>;
-  /** The days of the range that have calls. */
-  days(teamId: string, range: DayRange): Promise<readonly DayMeasures[]>;
+  /** The zone of the team's days. It changes together with the sums, when they have been rebuilt. */
+  timeZone(teamId: string): Promise<string>;
+  /**
+   * Answers a question about sums, from one snapshot that includes every committed trace: all of the tallies, or the first `rowsMax`.
+   */
+  tallies(
+    teamId: string,
+    query: TallyQuery,
+    rowsMax?: number | null,
+    isWanted?: () => boolean,
+  ): Promise<TallyList>;
 }

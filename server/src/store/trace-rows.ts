@@ -1,4 +1,6 @@
-import { columnOf, narrowNames, payloadNames } from '../core/trace-fields.ts';
+import { compile } from '../core/compile.ts';
+import type { CountedTrace } from '../core/rollup.ts';
+import { columnOf, narrowNames, payloadNames, traceFields } from '../core/trace-fields.ts';
 import type { NarrowTrace } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 import { uuidText } from '../core/uuid.ts';
@@ -12,10 +14,14 @@ type Row = Readonly<Record<string, unknown>>;
 /** The columns of the narrow fields. */
 export const narrowColumns: readonly string[] = narrowNames.map(columnOf);
 
-/** The columns of a trace without its payloads. */
-export const shortColumns = ['id', 'created_at_us', ...narrowColumns, 'zstd_mask'].join(', ');
+/** The columns of a row of `traces`. */
+export const shortColumns = ['id', 'created_at_us', ...narrowColumns].join(', ');
 
-export const traceColumns = [shortColumns, ...payloadNames].join(', ');
+/** The columns of a row of `trace_payloads`, in which payloads can be checked. */
+export const payloadColumns = ['zstd_mask', 'checksum', ...payloadNames].join(', ');
+
+/** The columns of both tables. */
+export const traceColumns = `${shortColumns}, ${payloadColumns}`;
 
 export type ColumnValue = string | number | null;
 
@@ -24,16 +30,25 @@ export const narrowSources: readonly string[] = narrowNames.map((name) =>
   name === 'status' ? `(trace.status === 'error' ? 1 : 0)` : `trace.${name}`,
 );
 
-const narrowFields = narrowNames.map((name) => ({ name, column: columnOf(name) }));
-
-function narrowOf(row: Row): NarrowTrace {
-  const trace: Record<string, unknown> = {};
-  for (const { name, column } of narrowFields) {
-    const value = row[column];
-    trace[name] = name === 'status' ? (value ? 'error' : 'success') : value;
-  }
-  return trace as NarrowTrace;
+/** The value of each field from its column, as source code. PostgreSQL returns large integers as text. */
+export function narrowFrom(sourceOf: (column: string) => string): string {
+  const values = narrowNames.map((name) => {
+    const source = sourceOf(columnOf(name));
+    if (name === 'status') return `status: ${source} ? 'error' : 'success'`;
+    if (traceFields[name].kind === 'time') return `${name}: ${source} && Number(${source})`;
+    return `${name}: ${source}`;
+  });
+  return values.join(', ');
 }
+
+const narrowOf = compile<(row: Row) => NarrowTrace>(
+  `(row) => ({ ${narrowFrom((column) => `row.${column}`)} })`,
+);
+
+/** A trace as far as it is added up. */
+export const countedFromRow = compile<(row: Row) => CountedTrace>(
+  `(row) => ({ createdAtUs: Number(row.created_at_us), ${narrowFrom((column) => `row.${column}`)} })`,
+);
 
 /** PostgreSQL returns ids and large integers as text, SQLite as bytes and numbers. The integers stay far below 2^53. */
 function stampOf(row: Row) {

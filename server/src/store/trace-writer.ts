@@ -8,7 +8,7 @@ export interface TraceWrite {
   drafts: readonly TraceDraft[];
   /** Set if the request may be stored only once. */
   request?: IdempotentRequest | null;
-  /** Times to use instead of the clock, one per draft, ascending. Only for demo data; no route sets them. */
+  /** Times to use instead of the clock, one per draft, ascending. Only for tests and fixtures; no route sets them. */
   timesUs?: readonly number[] | null;
 }
 

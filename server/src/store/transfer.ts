@@ -37,9 +37,9 @@ export interface Transfer {
   /** Requests that have not expired, ordered by key hash, starting after `after`, as many as may be in memory at once. */
   storedRequests(teamId: string, nowUs: number, after?: string): Promise<readonly StoredRequest[]>;
 
-  /** Adds the team if there is none with its id. Rejects if another team has its name. */
-  takeTeam(team: Team): Promise<void>;
-  /** Adds traces that follow the team's last one and updates the sums, all or none. */
+  /** Adds the team if there is none with its id, with this time zone or UTC. Rejects if another team has its name. */
+  takeTeam(team: Team, timeZone?: string): Promise<void>;
+  /** Adds traces that follow the team's last one, all or none. They are rolled up later. */
   takeTraces(teamId: string, traces: readonly PackedTrace[]): Promise<Taken>;
   takeRequests(teamId: string, requests: readonly StoredRequest[]): Promise<void>;
   /** Adds keys, and updates those that exist. */

@@ -1,14 +1,14 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import type { GroupMeasures } from '../core/analytics.ts';
 import { FairShare } from '../core/fair-share.ts';
+import type { Tally } from '../core/query.ts';
 import { Failure } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { GroupList } from './trace-reader.ts';
+import type { TallyList } from './trace-reader.ts';
 
 /** A driver's read of a list of names that is too long to be in memory at once. */
 export interface WideRead {
   /** The next groups in order; empty at the end. */
-  next(): Promise<readonly GroupMeasures[]>;
+  next(): Promise<readonly Tally[]>;
   /** Releases the resources of the read. */
   close(): void;
 }
@@ -24,7 +24,7 @@ export class WideReads {
     this.#share = new FairShare(readsMax);
   }
 
-  async open(teamId: string, start: () => Promise<WideRead>): Promise<GroupList> {
+  async open(teamId: string, start: () => Promise<WideRead>): Promise<TallyList> {
     const holder = { teamId, keyId: null };
     if (!this.#share.tryTake(holder, 1)) throw new Failure('reads_busy');
     let read: WideRead | null = null;
@@ -51,7 +51,7 @@ export class WideReads {
       throw error;
     }
 
-    async function* walk(): AsyncGenerator<readonly GroupMeasures[]> {
+    async function* walk(): AsyncGenerator<readonly Tally[]> {
       try {
         for (;;) {
           if (isClosed || !read) throw tookTooLong();

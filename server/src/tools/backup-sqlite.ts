@@ -7,9 +7,9 @@ import { limits } from '../limits.ts';
 import { damageOf } from '../store/sqlite/auditor.ts';
 import { openReading } from '../store/sqlite/connection.ts';
 import { realDatabasePath, refuseSecondName } from '../store/sqlite/database-path.ts';
-import { openDamageList } from './verify.ts';
 import { refuseForeignFile } from '../store/sqlite/migrate.ts';
 import { sessionTables } from '../store/sqlite/sign-in-codes.ts';
+import { DamageList } from './finding-list.ts';
 
 export interface BackupReport {
   file: string;
@@ -103,9 +103,9 @@ function findDamage(db: DatabaseSync, onChecked: (traces: number) => void): stri
     .prepare('select no, name from teams order by name')
     .all()
     .flatMap(({ no = 0, name }) => {
-      const list = openDamageList();
+      const list = new DamageList();
       for (const trace of damageOf(db, Number(no))) {
-        list.add(trace);
+        list.check(trace);
         checked += 1;
         if (checked % limits.auditChunkRows === 0) onChecked(checked);
       }

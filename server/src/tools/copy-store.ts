@@ -1,6 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import type { RollSpeed } from '../core/dimensions.ts';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import type { Roller } from '../store/roller.ts';
 import type { KeyDirectory, TeamDirectory, TeamSummary } from '../store/teams-and-keys.ts';
 import type { TraceReader } from '../store/trace-reader.ts';
 import type { PackedTrace, StoredRequest, Transfer } from '../store/transfer.ts';
@@ -9,7 +11,8 @@ import type { PackedTrace, StoredRequest, Transfer } from '../store/transfer.ts'
 type Copyable = Transfer &
   Pick<TeamDirectory, 'teams'> &
   Pick<KeyDirectory, 'keys'> &
-  Pick<TraceReader, 'range'>;
+  Pick<TraceReader, 'range' | 'timeZone'> &
+  Pick<Roller, 'roll' | 'rebuild'>;
 
 export interface CopyOptions {
   clock: () => number;
@@ -44,7 +47,9 @@ export async function copyStore(
     const total = teams.reduce((sum, { traces }) => sum + traces, 0);
     let before = 0;
     // Add all teams first, so that a name conflict is found immediately and not after hours.
-    for (const team of teams) if (!done.has(team.id)) await to.takeTeam(team);
+    for (const team of teams) {
+      if (!done.has(team.id)) await to.takeTeam(team, await from.timeZone(team.id));
+    }
     for (const team of teams) {
       if (done.get(team.id) !== team.traces) {
         copied += await copyTeam(from, to, team, (count) => onProgress(before + count, total));
@@ -72,7 +77,11 @@ export async function copyStore(
   }
   // No server has written since the claim, so this pass copies everything that is left.
   const teams = await catchUp();
-  for (const { id } of teams) await copyRequests(from, to, id, clock());
+  for (const { id } of teams) {
+    await copyTimeZone(from, to, id);
+    await rollUp(to, id);
+    await copyRequests(from, to, id, clock());
+  }
   await refuseLateComers(from, teams, clock());
   // Keys are copied last, so that they do not work in the target until it is complete.
   const isCopied = new Set(teams.map(({ id }) => id));
@@ -103,6 +112,19 @@ async function copyTeam(
     onProgress(seq - firstSeq);
   }
   return seq - start;
+}
+
+/** It may have changed since the team was added. */
+async function copyTimeZone(from: Copyable, to: Copyable, teamId: string): Promise<void> {
+  const timeZone = await from.timeZone(teamId);
+  if ((await to.timeZone(teamId)) !== timeZone) await to.rebuild(teamId, timeZone);
+}
+
+/** Otherwise the first reads of the target would have to add up every trace. */
+async function rollUp(to: Copyable, teamId: string): Promise<void> {
+  for (const speed of ['hot', 'wide'] satisfies RollSpeed[]) {
+    while ((await to.roll(teamId, speed, limits.rollRowsMax)) > 0);
+  }
 }
 
 async function copyRequests(

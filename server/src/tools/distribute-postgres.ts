@@ -2,8 +2,10 @@ import pg from 'pg';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import { checkServer } from '../store/postgres/check-server.ts';
+import { createByTeam } from '../store/postgres/cluster.ts';
 import { run } from '../store/postgres/connection.ts';
-import { migrate, migrationLock } from '../store/postgres/migrate.ts';
+import { migrationLock } from '../store/postgres/migrate.ts';
+import { openPostgresStore } from '../store/postgres/open-postgres-store.ts';
 import { explainOpening, addressOf } from '../store/postgres/address.ts';
 import type { Address } from '../store/postgres/address.ts';
 import { stateOf } from '../store/postgres/postgres-failures.ts';
@@ -47,7 +49,7 @@ export async function distributePostgres(
     await checkServer(client, address.name);
     await refuseWithoutCitus(client, address.name);
     await refuseUnsafeNodes(client);
-    await migrate(client, address.name, false);
+    await migrateUnused(url, address);
     await run(client, 'begin isolation level read committed');
     const tables = await distribute(client, onTable);
     await run(client, 'commit', [], unhurriedMs);
@@ -56,6 +58,20 @@ export async function distributePostgres(
     throw explain(error, address);
   } finally {
     await client.end().catch(() => {});
+  }
+}
+
+/** Opening the store migrates its tables. Fails if servers are running: they look for distributed tables only when they start. */
+async function migrateUnused(url: string, address: Address): Promise<void> {
+  const store = await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' });
+  try {
+    const users = await store.claim();
+    if (users === null) return;
+    throw new OperatorError(
+      `${address.name} is in use by ${users}. Stop the servers, then run the command again. Nothing was moved.`,
+    );
+  } finally {
+    await store.close();
   }
 }
 
@@ -90,7 +106,6 @@ async function distribute(
   });
 }
 
-const createByTeam = 'select create_distributed_table($1, $2, colocate_with => $3)';
 const dropLeftovers = 'select truncate_local_data_after_distributing_table($1::regclass)';
 
 async function refuseWithoutCitus(client: pg.Client, where: string): Promise<void> {

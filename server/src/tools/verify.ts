@@ -1,113 +1,114 @@
-import { counted } from '../core/counted.ts';
-import { RollupBatch, measureNames, noMeasures, rollupName } from '../core/rollup.ts';
-import type { Measures, RollupDelta } from '../core/rollup.ts';
 import { uuidMs } from '../core/uuid.ts';
-import { limits } from '../limits.ts';
 import type { AuditedTrace, Auditor, TeamContents } from '../store/audit.ts';
+import { DamageList, FindingList } from './finding-list.ts';
+import { LookupComparison } from './lookup-comparison.ts';
+import { RollupRecount } from './rollup-recount.ts';
+
+/** What is wrong in a team's data, as sentences. */
+export interface TeamFindings {
+  traces: number;
+  /** In the sequence, the counter, and the ids: traces may be missing. */
+  sequence: readonly string[];
+  damaged: readonly string[];
+  /** In the marks, rollups and lookups, which can be rebuilt from the traces. */
+  derived: readonly string[];
+}
+
+type OnProgress = (traces: number) => void;
+
+/** `examineTeam` with all findings in one list. */
+export async function verifyTeam(store: Auditor, teamId: string, onProgress?: OnProgress) {
+  const { traces, sequence, damaged, derived } = await examineTeam(store, teamId, onProgress);
+  return { traces, differences: [...sequence, ...damaged, ...derived] };
+}
 
 /**
- * Recomputes everything from the team's traces, compares it with the sequence, the counters and every sum, and decodes every payload.
- * The differences are sentences.
+ * Recomputes everything from the team's traces, compares it with the sequence, the counter, every rollup up to its mark and every
+ * lookup, and checks every payload.
  */
-export async function verifyTeam(
+export async function examineTeam(
   store: Auditor,
   teamId: string,
-  onProgress: (traces: number) => void = () => {},
-) {
+  onProgress: OnProgress = () => {},
+): Promise<TeamFindings> {
   return store.audit(teamId, async (contents) => {
-    const { traces, measures, differences } = await recountTraces(contents, onProgress);
-    return { traces, differences: [...differences, ...(await compareRollups(contents, measures))] };
+    const sequence = new SequenceCheck(contents);
+    const damaged = new DamageList();
+    const derived = new FindingList('differences of rollups and lookups');
+    checkMarks(contents, derived);
+    using recount = new RollupRecount(contents.marks);
+    const { lookups, marks } = contents;
+    const lookupComparison =
+      lookups && new LookupComparison(lookups, marks.rolledSeq.wide, derived);
+    for await (const chunk of contents.traces) {
+      for (const trace of chunk) {
+        sequence.check(trace);
+        damaged.check(trace);
+        recount.add(trace);
+      }
+      await lookupComparison?.compare(chunk);
+      onProgress(sequence.traces);
+    }
+    sequence.end();
+    await lookupComparison?.end();
+    await recount.compare(contents.rollups, derived);
+    return {
+      traces: sequence.traces,
+      sequence: sequence.findings.sentences(),
+      damaged: damaged.sentences(),
+      derived: derived.sentences(),
+    };
   });
 }
 
-async function recountTraces(contents: TeamContents, onProgress: (traces: number) => void) {
-  const differences: string[] = [];
-  /** By rollup name. */
-  const measures = new Map<string, Measures>();
-  const damages = openDamageList();
-  let expectedSeq = contents.firstSeq;
-  let lastUs = 0;
-  let traces = 0;
-  for await (const chunk of contents.traces) {
-    const batch = new RollupBatch();
-    for (const trace of chunk) {
-      if (trace.seq !== expectedSeq) {
-        differences.push(`sequence: expected trace ${expectedSeq}, found ${trace.seq}`);
-      }
-      if (uuidMs(trace.id) !== Math.floor(trace.createdAtUs / 1000)) {
-        differences.push(
-          `trace ${trace.seq}: the time in its id ${trace.id} does not match its created_at`,
-        );
-      }
-      damages.add(trace);
-      expectedSeq = trace.seq + 1;
-      lastUs = trace.createdAtUs;
-      batch.add(trace, trace.createdAtUs);
+/** The sequence has no gaps, and the counter fits its last trace. */
+class SequenceCheck {
+  readonly findings = new FindingList('differences of the sequence');
+  traces = 0;
+  readonly #contents: TeamContents;
+  #expectedSeq: number;
+  #lastUs = 0;
+
+  constructor(contents: TeamContents) {
+    this.#contents = contents;
+    this.#expectedSeq = contents.firstSeq;
+  }
+
+  check({ seq, id, createdAtUs }: AuditedTrace): void {
+    if (seq !== this.#expectedSeq) {
+      this.findings.add(`sequence: expected trace ${this.#expectedSeq}, found ${seq}`);
     }
-    for (const delta of batch.deltas()) addDelta(measures, delta);
-    traces += chunk.length;
-    onProgress(traces);
+    if (uuidMs(id) !== Math.floor(createdAtUs / 1000)) {
+      this.findings.add(`trace ${seq}: the time in its id ${id} does not match`);
+    }
+    this.#expectedSeq = seq + 1;
+    this.#lastUs = createdAtUs;
+    this.traces += 1;
   }
-  if (expectedSeq - 1 !== contents.lastSeq) {
-    differences.push(
-      `counter: last sequence number is ${contents.lastSeq}, but the last trace has ${expectedSeq - 1}`,
-    );
-  }
-  if (traces > 0 && lastUs !== contents.lastUs) {
-    differences.push(
-      `counter: last time is ${contents.lastUs}, but the time of the last trace is ${lastUs}`,
-    );
-  }
-  return { traces, measures, differences: [...differences, ...damages.sentences()] };
-}
 
-/** Collects damaged traces: lists the first ones and counts the others. */
-export function openDamageList() {
-  const named: string[] = [];
-  let unnamed = 0;
-  return {
-    add({ seq, id, damaged }: Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>): void {
-      if (damaged.length === 0) return;
-      if (named.length < limits.damagedListMax) {
-        named.push(`trace ${seq} (${id}): damaged ${damaged.join(', ')}`);
-      } else {
-        unnamed += 1;
-      }
-    },
-    sentences: (): string[] =>
-      unnamed === 0 ? named : [...named, counted(unnamed, 'more damaged trace')],
-  };
-}
-
-function addDelta(measures: Map<string, Measures>, delta: RollupDelta): void {
-  const name = rollupName(delta);
-  const sum = measures.get(name) ?? { ...noMeasures };
-  for (const measure of measureNames) sum[measure] += BigInt(delta.measures[measure]);
-  measures.set(name, sum);
-}
-
-async function compareRollups(
-  contents: TeamContents,
-  expected: Map<string, Measures>,
-): Promise<string[]> {
-  const differences: string[] = [];
-  const unseen = new Map(expected);
-  for await (const chunk of contents.rollups) {
-    for (const stored of chunk) {
-      const name = rollupName(stored);
-      const recounted = unseen.get(name);
-      unseen.delete(name);
-      if (!recounted) differences.push(`rollup ${name}: there are no traces for it`);
-      for (const measure of measureNames) {
-        const [found, right] = [stored.measures[measure], recounted?.[measure] ?? 0n];
-        if (found !== right) {
-          differences.push(
-            `rollup ${name}: ${measure} is ${found}, but the traces add up to ${right}`,
-          );
-        }
-      }
+  /** After the last trace. */
+  end(): void {
+    const { lastSeq, lastUs } = this.#contents;
+    const foundSeq = this.#expectedSeq - 1;
+    if (foundSeq !== lastSeq) {
+      this.findings.add(
+        `counter: last sequence number is ${lastSeq}, but the last trace has ${foundSeq}`,
+      );
+    }
+    if (this.traces > 0 && this.#lastUs !== lastUs) {
+      this.findings.add(
+        `counter: last time is ${lastUs}, but the time of the last trace is ${this.#lastUs}`,
+      );
     }
   }
-  for (const name of unseen.keys()) differences.push(`rollup ${name}: missing`);
-  return differences;
+}
+
+function checkMarks({ lastSeq, marks }: TeamContents, findings: FindingList): void {
+  for (const [speed, seq] of Object.entries(marks.rolledSeq)) {
+    if (seq > lastSeq) {
+      findings.add(
+        `marks: the ${speed} mark is ${seq}, but the last sequence number is ${lastSeq}`,
+      );
+    }
+  }
 }

@@ -7,8 +7,10 @@ import { draftTrace } from '../../src/core/trace.ts';
 import { eventually } from '../support/eventually.ts';
 import { runCli, spawnServer } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
+import { rollUp } from '../support/roll-up.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
+import { assertTallies } from '../support/tally-answers.ts';
 import { assertVerifies, contentsOf, copyAll, copyArgs, withStoreAt } from './copy-lab.ts';
 import { assertRefused, postTrace } from './helpers.ts';
 import type { Cleaner } from './helpers.ts';
@@ -144,6 +146,37 @@ for (const [from, to] of ways) {
   });
 }
 
+for (const [from, to] of ways) {
+  test(`a copy from ${from} to ${to} keeps the time zone of a team and everything is rolled up`, async (t) => {
+    const [source, target] = [await newPlace(t, from), await newPlace(t, to)];
+    const teamId = await withStoreAt(source, async (store) => {
+      const { team } = await store.ensureTeam('nepal', 1, 'Asia/Kathmandu');
+      const drafts = Array.from({ length: 300 }, (_, i) => draftTrace({ model: `m${i % 3}` }));
+      await store.append([{ teamId: team.id, drafts }]);
+      return team.id;
+    });
+    await copyAll(source, target);
+    await withStoreAt(target, async (store) => {
+      const { timeZone, rolledSeq } = await store.marks(teamId);
+      assert.deepEqual([timeZone, rolledSeq], ['Asia/Kathmandu', { hot: 300, wide: 300 }]);
+      assert.equal(await store.timeZone(teamId), 'Asia/Kathmandu');
+      await assertTallies(store, teamId);
+    });
+  });
+}
+
+test('a time zone that has changed since an earlier copy is copied too', async (t) => {
+  const [source, target] = [await demoPlace(t, 'sqlite', 20), await newPlace(t, 'sqlite')];
+  await copyAll(source, target);
+  const zone = ['--time-zone', 'Asia/Tokyo', '--database', source];
+  assert.equal((await runCli(['teams', 'set', 'team', ...zone])).code, 0);
+  assert.equal((await copyAll(source, target)).copied, 0);
+  await withStoreAt(target, async (store) => {
+    const team = await store.findTeam('team');
+    assert.equal(await store.timeZone(team?.id ?? ''), 'Asia/Tokyo');
+  });
+});
+
 test('the same copy again copies nothing, and its report is readable text', async (t) => {
   const [source, target] = [await demoPlace(t, 'sqlite', 1500), await newPlace(t, 'sqlite')];
   const first = await runCli(copyArgs(source, target));
@@ -272,6 +305,8 @@ describe(
         const server = await spawnServer(['--database', source]);
         t.after(() => server.end('SIGKILL').then(() => {}));
         assert.equal((await postTrace(server.url, key)).status, 201);
+        // Otherwise the server changes its rollups at some time during the test.
+        await withStoreAt(source, (store) => rollUp(store));
         await assertNoCopy(
           source,
           target,

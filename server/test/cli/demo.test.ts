@@ -40,6 +40,10 @@ function assertTimeFollowsSequence(traces: readonly TraceJson[]): void {
   }
 }
 
+function startOf({ started_at }: TraceJson): string {
+  return started_at ?? assert.fail('a trace has no started_at');
+}
+
 const dayMs = 86_400_000;
 
 test('demo stores exactly as many traces as asked for, spread over the days', async () => {
@@ -54,10 +58,10 @@ test('demo stores exactly as many traces as asked for, spread over the days', as
   assertTimeFollowsSequence(traces);
 
   const now = Date.now();
-  const ages = traces.map(({ created_at }) => now - Date.parse(created_at));
+  const ages = traces.map((trace) => now - Date.parse(startOf(trace)));
   assert.ok(Math.min(...ages) >= 0, 'a trace lies in the future');
   assert.ok(Math.max(...ages) < 30 * dayMs + 60_000, 'a trace is older than asked for');
-  const days = new Set(traces.map(({ created_at }) => created_at.slice(0, 10)));
+  const days = new Set(traces.map((trace) => startOf(trace).slice(0, 10)));
   assert.ok(days.size === 30 || days.size === 31, `they lie on ${days.size} days`);
 
   const daily = await call<{ date: string; call_count: number; total_cost_usd: number }[]>(
@@ -66,7 +70,7 @@ test('demo stores exactly as many traces as asked for, spread over the days', as
   );
   assert.equal(daily.body.length, 7);
   for (const { date, call_count, total_cost_usd } of daily.body) {
-    const ofDay = traces.filter(({ created_at }) => created_at.startsWith(date)).length;
+    const ofDay = traces.filter((trace) => startOf(trace).startsWith(date)).length;
     assert.equal(call_count, ofDay, date);
     // Just after midnight today may still be empty.
     const isYoung = date === daily.body[6]?.date && new Date().getUTCHours() < 2;
@@ -92,11 +96,39 @@ test('the demo looks like a product: several models and features, some errors', 
   assert.ok(error_count > 0 && error_count < total_calls / 10, `${error_count} errors`);
 });
 
+test('the demo has several environments and providers, conversations, runs and cached tokens', async () => {
+  await demo('realistic', '--count', '2000');
+  const traces = await allTraces(server.url, await keyOf('realistic'));
+  const valuesOf = (name: keyof TraceJson) => new Set(traces.map((trace) => trace[name]));
+  assert.ok(valuesOf('environment').size >= 3);
+  assert.ok(valuesOf('provider').size >= 3);
+  for (const name of ['session_id', 'run_id'] as const) {
+    const threads = Object.entries(Object.groupBy(traces, (trace) => trace[name] ?? ''));
+    const named = threads.filter(([id]) => id !== '').map(([, calls]) => calls ?? []);
+    assert.ok(named.length > 5, `${named.length} with a ${name}`);
+    assert.ok(
+      named.some((calls) => calls.length > 2),
+      `several calls with one ${name}`,
+    );
+    for (const calls of named) {
+      assert.equal(new Set(calls.map(({ user_identifier }) => user_identifier)).size, 1);
+    }
+  }
+  const cached = traces.filter(({ cache_read_tokens }) => (cache_read_tokens ?? 0) > 0);
+  assert.ok(cached.length > 100 && cached.length < 1_500, `${cached.length} with cached tokens`);
+  assert.ok(traces.some(({ cache_write_tokens }) => (cache_write_tokens ?? 0) > 0));
+  for (const { status, error_type } of traces) {
+    assert.equal(error_type !== undefined, status === 'error');
+  }
+});
+
 test('the same seed makes the same traces, another seed makes others', async () => {
   const content = async (team: string, seed: string) => {
     await demo(team, '--count', '300', '--seed', seed);
     const traces = await allTraces(server.url, await keyOf(team));
-    return traces.map(({ id: _id, team_id: _team, created_at: _time, ...rest }) => rest);
+    return traces.map(
+      ({ id: _id, team_id: _team, created_at: _time, started_at: _start, ...rest }) => rest,
+    );
   };
   const [one, same, other] = await Promise.all([
     content('seed-one', '7'),
@@ -109,7 +141,7 @@ test('the same seed makes the same traces, another seed makes others', async () 
   assert.notDeepEqual(other, one);
 });
 
-test('a second run on the same team keeps time in the order of the sequence', async () => {
+test('a second run on the same team spreads its traces over the same days', async () => {
   await demo('twice', '--count', '150', '--days', '10');
   await demo('twice', '--count', '150', '--days', '30');
   const key = await keyOf('twice');
@@ -118,6 +150,11 @@ test('a second run on the same team keeps time in the order of the sequence', as
   assert.equal(traces.length, 301);
   assert.equal(traces[0]?.model, 'test-model');
   assertTimeFollowsSequence(traces);
+  const [second, first] = [traces.slice(1, 151), traces.slice(151)];
+  const earliest = (run: TraceJson[]) =>
+    Math.min(...run.map((trace) => Date.parse(startOf(trace))));
+  const daysApart = (earliest(first) - earliest(second)) / dayMs;
+  assert.ok(daysApart > 19 && daysApart < 21, `${daysApart} days`);
 });
 
 test('on a team that is being written to, time stays in the order of the sequence', async () => {

@@ -30,8 +30,13 @@ const standIns = `
 
   create function column_to_column_name(regclass, text) returns text language sql as 'select $2';
   create function run_command_on_all_nodes(command text)
-    returns table (nodeid integer, success boolean, result text) language sql as
-    'select nodeid, success, case when success then fsync else ''connection refused'' end from citus.nodes';
+    returns table (nodeid integer, success boolean, result text) language plpgsql as $$
+    declare answer text := '0';
+    begin
+      if command <> 'show fsync' then execute command into answer; end if;
+      return query select n.nodeid, n.success, case when not n.success then 'connection refused'
+        when command = 'show fsync' then n.fsync when n.nodeid = 1 then answer else '0' end from citus.nodes n;
+    end $$;
   create function create_reference_table(table_name regclass) returns void language sql as $$
     insert into citus.calls (what) values (table_name || ' on every node');
     insert into citus.pg_dist_partition values (table_name, 'n', null, 1, 't') $$;
@@ -101,6 +106,45 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     }
   });
 
+  test('nothing is moved while a server is connected, and its connections are counted', async () => {
+    const url = await clusterLike();
+    const server = await openPostgresStore({ url, clock: { kind: 'system' }, role: 'server' });
+    try {
+      await assertUnchanged(
+        url,
+        /^PostgreSQL at .* is in use by servers with \d+ connections?\. Stop the servers, .* Nothing was moved\.$/,
+      );
+    } finally {
+      await server.close();
+    }
+    await distribute(url);
+  });
+
+  test('a version of Citus before 11.2 is refused, by the command and at the start of a server', async () => {
+    const url = await clusterLike();
+    for (const [version, isOld] of [
+      ['10.2-4', true],
+      ['11.1-1', true],
+      ['11.2-1', false],
+      ['12.0-1', false],
+    ] as const) {
+      await postgres.sql(url, `update pg_extension set extversion = $1 where extname = 'citus'`, [
+        version,
+      ]);
+      const opening = async () =>
+        (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'server' })).close();
+      if (!isOld) {
+        await opening();
+        continue;
+      }
+      const says =
+        /has version 1\d\.\d-\d of the "citus" extension; TraceTally needs 11\.2 or newer\.$/;
+      await assertUnchanged(url, says);
+      await assert.rejects(opening(), { message: says });
+    }
+    await distribute(url);
+  });
+
   test('a store that is not a Citus cluster is refused with a clear message and left unchanged', async (t) => {
     const onFile = await toolInFolder(t).run('distribute');
     assertRefused(onFile, 1, /^Only a PostgreSQL database with the "citus" extension/);
@@ -154,7 +198,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     const url = await clusterLike();
     await postgres.sql(
       url,
-      `alter table citus.calls add constraint trouble check (what not like 'rollups by%')`,
+      `alter table citus.calls add constraint trouble check (what not like 'rollup_rows by%')`,
     );
     await assertUnchanged(url, /^Cannot open PostgreSQL at .*trouble.*\.$/);
     await postgres.sql(url, 'alter table citus.calls drop constraint trouble');
@@ -168,7 +212,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     await postgres.sql(url, 'truncate citus.calls');
     await postgres.sql(
       url,
-      `delete from citus.pg_dist_partition where logicalrelid in ('key_uses'::regclass, 'rollups'::regclass)`,
+      `delete from citus.pg_dist_partition where logicalrelid in ('key_uses'::regclass, 'rollup_rows'::regclass)`,
     );
     // One that a foreign key ties to a reference table is known to Citus too, and not yet what it should be.
     await postgres.sql(
@@ -177,7 +221,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
      where logicalrelid = 'idempotency'::regclass`,
     );
     const { tables } = await distribute(url);
-    const made = ['key_uses', 'rollups', 'idempotency'];
+    const made = ['key_uses', 'rollup_rows', 'idempotency'];
     assert.deepEqual(
       tables.filter(({ changed }) => changed).map(({ table }) => table),
       made,
@@ -198,8 +242,8 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
         /traces should be distributed by team_id/,
       ],
       [
-        "colocationid = 8 where logicalrelid = 'rollups'::regclass",
-        "colocationid = 7 where logicalrelid = 'rollups'::regclass",
+        "colocationid = 8 where logicalrelid = 'rollup_rows'::regclass",
+        "colocationid = 7 where logicalrelid = 'rollup_rows'::regclass",
         /should be co-located/,
       ],
       [

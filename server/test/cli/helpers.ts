@@ -102,6 +102,14 @@ export interface TraceJson {
   status: string;
   feature_name: string | null;
   user_identifier: string | null;
+  started_at?: string;
+  environment?: string;
+  provider?: string;
+  session_id?: string;
+  run_id?: string;
+  cache_read_tokens?: number;
+  cache_write_tokens?: number;
+  error_type?: string;
   created_at: string;
 }
 

@@ -305,7 +305,7 @@ describe('keys and teams while a server runs', { concurrency: 2 }, () => {
       { traces: 3, live_keys: 2 },
     );
     const table = await tool.run('teams', 'list');
-    assert.match(table.stdout, new RegExp(`^counted +${team.team_id} +3 +2 +\\d{4}-`, 'm'));
+    assert.match(table.stdout, new RegExp(`^counted +${team.team_id} +UTC +3 +2 +\\d{4}-`, 'm'));
   });
 
   test('a team name is given only once', async () => {

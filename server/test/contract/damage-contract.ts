@@ -57,7 +57,7 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
       const before = await pageOf(teamId);
       await damageInput(teamId, 2);
       const [newest, middle, oldest] = before;
-      const marked = { ...middle, input: null, damaged: ['input'] };
+      const marked = { ...middle, input: null, output: null, damaged: ['input', 'output'] };
       assert.deepEqual(await pageOf(teamId), [newest, marked, oldest]);
       assert.deepEqual(await store.trace(teamId, middle?.id ?? ''), marked);
       assert.deepEqual(await store.range(teamId, { firstSeq: 1, count: 3 }), [
@@ -75,7 +75,7 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
       const [whole] = await pageOf(teamId);
       for (let at = 0; at < bytes.length; at++) {
         await stage.overwriteInput(teamId, 1, flipBytes(bytes, at, 1));
-        assert.deepEqual((await pageOf(teamId))[0]?.damaged, ['input'], `byte ${at}`);
+        assert.deepEqual((await pageOf(teamId))[0]?.damaged, ['input', 'output'], `byte ${at}`);
       }
       await stage.overwriteInput(teamId, 1, bytes);
       assert.deepEqual(await pageOf(teamId), [whole]);
@@ -88,8 +88,14 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
       assert.equal(whole?.input, '1 short');
       assert.deepEqual(
         [damaged?.input, damaged?.output, damaged?.damaged],
-        [null, '0 out short', ['input']],
+        [null, null, ['input', 'output']],
       );
+    });
+
+    test('a short payload that was changed to another text is noticed', async () => {
+      const teamId = await teamWith(1, 'short');
+      await stage.overwriteInput(teamId, 1, Buffer.from('0 SHORT'));
+      assert.deepEqual((await pageOf(teamId))[0]?.damaged, ['input', 'output']);
     });
 
     test('a payload that is not asked for is not read, so its damage does not matter', async () => {
@@ -106,19 +112,19 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
       await damageInput(teamId, 5);
       const [newest, , , second] = await pageOf(teamId);
       assert.deepEqual((await verifyTeam(store, teamId)).differences, [
-        `trace 2 (${second?.id}): damaged input`,
-        `trace 5 (${newest?.id}): damaged input`,
+        `trace 2 (${second?.id}): damaged input, output`,
+        `trace 5 (${newest?.id}): damaged input, output`,
       ]);
     });
 
     test('verify lists a bounded number of damaged traces, and counts the others', async () => {
-      const count = limits.damagedListMax + 7;
+      const count = limits.findingsListMax + 7;
       const teamId = await teamWith(count, 'short');
       for (let seq = 1; seq <= count; seq++) {
         await stage.overwriteInput(teamId, seq, Buffer.from([0xff]));
       }
       const { differences } = await verifyTeam(store, teamId);
-      assert.equal(differences.length, limits.damagedListMax + 1);
+      assert.equal(differences.length, limits.findingsListMax + 1);
       assert.equal(differences.at(-1), '7 more damaged traces');
     });
 

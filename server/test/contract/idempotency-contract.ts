@@ -8,7 +8,7 @@ import { limits } from '../../src/limits.ts';
 import type { IdempotentRequest, TraceWrite, WriteOutcome } from '../../src/store/trace-writer.ts';
 import type { Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { manualClock, us } from '../support/service.ts';
+import { manualClock, totalOf, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
@@ -54,7 +54,7 @@ export function describeIdempotencyContract(
       const { first } = await store.page(teamId, { page: 1, limit: 100, omit: new Set() });
       const { traces, differences } = await verifyTeam(store, teamId);
       assert.deepEqual([traces, differences], [first.length, []]);
-      assert.equal((await store.total(teamId)).calls, BigInt(first.length));
+      assert.equal((await totalOf(store, teamId)).calls, first.length);
       return first.map(({ model }) => model).toReversed();
     }
 

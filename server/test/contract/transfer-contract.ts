@@ -13,7 +13,7 @@ import type { Team } from '../../src/store/teams-and-keys.ts';
 import { emptyCounter } from '../../src/store/sequencer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { eventually } from '../support/eventually.ts';
-import { manualClock, us } from '../support/service.ts';
+import { manualClock, totalOf, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
@@ -82,7 +82,7 @@ export function describeTransferContract(
         found.map(({ id, createdAtUs, model }) => [id, createdAtUs, model]),
         expected.map(({ id, createdAtUs, model }) => [id, createdAtUs, model]),
       );
-      assert.equal((await to.total(teamId)).calls, BigInt(count));
+      assert.equal((await totalOf(to, teamId)).calls, count);
       assert.deepEqual(await verifyTeam(to, teamId), { traces: count, differences: [] });
     }
 

@@ -119,12 +119,16 @@ test('no read ever returns a part of a batch', async () => {
     }
   };
   const looking = [look(), look()];
-  const writes = Array.from({ length: 12 }, () => post(key, named(500)));
-  for (const { status } of await Promise.all(writes)) assert.equal(status, 201);
+  let batches = 0;
+  // On a busy machine one round may be over before a read has been answered.
+  while (looks < 10) {
+    const writes = Array.from({ length: 12 }, () => post(key, named(500)));
+    for (const { status } of await Promise.all(writes)) assert.equal(status, 201);
+    batches += writes.length;
+  }
   isWriting = false;
   await Promise.all(looking);
-  assert.ok(looks > 3, `${looks} looks`);
-  assert.equal(await totalOf(key), 6000);
+  assert.equal(await totalOf(key), 500 * batches);
 });
 
 test('a batch has 1 to 1,000 traces', async () => {

@@ -26,12 +26,16 @@ async function post(fields: object, headers: Record<string, string> = {}) {
   return posted;
 }
 
-/** Bytes that are not text, instead of the stored ones. */
-async function damage(id: string, column: 'input' | 'output' | 'error_message'): Promise<void> {
+type Column = 'input' | 'output' | 'error_message' | 'metadata';
+
+/** Other bytes instead of the stored ones: by default, bytes that are not text. */
+async function damage(id: string, column: Column, hex = '61ff62'): Promise<void> {
   const where =
-    service.store === 'sqlite' ? `hex(id) = upper('${id.replaceAll('-', '')}')` : `id = '${id}'`;
-  const bytes = service.store === 'sqlite' ? "x'61ff62'" : "'\\x61ff62'";
-  await service.sql(`update traces set ${column} = ${bytes} where ${where}`);
+    service.store === 'sqlite'
+      ? `key = (select key from traces where hex(id) = upper('${id.replaceAll('-', '')}'))`
+      : `(team_id, seq) = (select team_id, seq from traces where id = '${id}')`;
+  const bytes = service.store === 'sqlite' ? `x'${hex}'` : `'\\x${hex}'`;
+  await service.sql(`update trace_payloads set ${column} = ${bytes} where ${where}`);
 }
 
 test('a damaged trace is a marked entry of its page, and its neighbours are whole', async () => {
@@ -41,11 +45,28 @@ test('a damaged trace is a marked entry of its page, and its neighbours are whol
   await damage(posted[1].id, 'input');
   const page = await service.call(holder.key, 'GET', '/traces');
   assert.equal(page.status, 200);
-  const marked = { ...posted[1], input: null, damaged: ['input'] };
+  const marked = { ...posted[1], input: null, output: null, damaged: ['input', 'output'] };
   assert.deepEqual(page.json.traces, [posted[2], marked, posted[0]]);
   assert.equal(page.json.total, 3);
   const bare = await service.call(holder.key, 'GET', '/traces?omit=input,output');
   assert.ok(bare.json.traces.every((trace: object) => !('damaged' in trace)));
+});
+
+test('metadata that is no longer JSON is marked, with previews too, and other entries are whole', async () => {
+  const { key } = await service.keyFor();
+  const posted = [];
+  for (let i = 0; i < 3; i++) {
+    const body = { model: 'm', input: `${i}`, metadata: { tier: 'gold' } };
+    posted.push((await service.call(key, 'POST', '/traces', body)).json);
+  }
+  await damage(posted[1].id, 'metadata', Buffer.from('{"tier"z"gold"}').toString('hex'));
+  for (const query of ['?preview_chars=100', '?omit=output', '?omit=input&preview_chars=9', '']) {
+    const page = await service.call(key, 'GET', `/traces${query}`);
+    assert.equal(page.status, 200, query);
+    const [last, marked, first] = page.json.traces;
+    assert.deepEqual([first.metadata, last.metadata], [{ tier: 'gold' }, { tier: 'gold' }], query);
+    assert.ok(marked.damaged.includes('metadata') && !('metadata' in marked), query);
+  }
 });
 
 test('a page that is streamed has its damaged entries too', async () => {
@@ -63,7 +84,7 @@ test('a page that is streamed has its damaged entries too', async () => {
   const page = await service.call(key, 'GET', '/traces?limit=100');
   assert.deepEqual(
     page.json.traces.map((trace: { damaged?: string[] }) => trace.damaged),
-    [undefined, undefined, ['output'], undefined],
+    [undefined, undefined, ['input', 'output'], undefined],
   );
 });
 

@@ -25,7 +25,7 @@ async function record(text: string): Promise<Answer> {
   const found = await service.call(team.key, 'GET', `/traces/${created.json.id}`);
   assert.equal(found.status, 200);
   assert.equal(found.text, created.text);
-  const shown = Object.keys(created.json).filter((name) => !extraLabels.includes(name));
+  const shown = Object.keys(created.json).filter((name) => !extraFields.includes(name));
   assert.deepEqual(shown, replyFields);
   return created;
 }
@@ -43,7 +43,16 @@ function traceWith(field: string, written: string): string {
 const counts = ['prompt_tokens', 'completion_tokens', 'latency_ms'];
 const labels = ['feature_name', 'user_identifier'];
 /** Shown only if they were sent. */
-const extraLabels = ['response_model'];
+const extraLabels = [
+  'response_model',
+  'environment',
+  'provider',
+  'session_id',
+  'run_id',
+  'error_type',
+];
+const extraCounts = ['cache_read_tokens', 'cache_write_tokens', 'reasoning_tokens', 'ttft_ms'];
+const extraFields = [...extraLabels, ...extraCounts, 'started_at', 'metadata'];
 const payloads = ['input', 'output', 'error_message'];
 
 const noInteger = ['"12"', '""', '12.5', '0.1', 'true', 'false', '[]', '[12]', '{}', '1e400'];
@@ -65,7 +74,7 @@ interface BadValues {
 
 const badValues: readonly BadValues[] = [
   {
-    fields: counts,
+    fields: [...counts, ...extraCounts],
     said: {
       'must be an integer or null': noInteger,
       'must be at least 0': ['-1', '-2147483648', '-1e300'],
@@ -92,6 +101,35 @@ const badValues: readonly BadValues[] = [
     fields: [...labels, ...extraLabels],
     said: { 'must be a string or null': noText, ...noLabel },
   },
+  {
+    fields: ['started_at'],
+    said: {
+      'must be a string or null': noText,
+      'must be an RFC 3339 time, such as 2026-11-04T09:30:00Z': [
+        '""',
+        '"tomorrow"',
+        '"2026-11-03"',
+        '"2026-11-03T09:30:00"',
+        '"2026-11-31T09:30:00Z"',
+      ],
+      'must not be before 2000-01-01': ['"1999-12-31T23:59:59.999999Z"'],
+      "must not be more than 24 hours ahead of the server's clock": ['"2199-01-01T00:00:00Z"'],
+    },
+  },
+  {
+    fields: ['metadata'],
+    said: {
+      'must be a JSON object or null': ['"{}"', '12', 'true', '[]', '["text"]'],
+      'must have only strings as values': ['{"tier":12}', '{"tier":null}', '{"tier":["gold"]}'],
+      'must have at most 16 entries': [
+        JSON.stringify(Object.fromEntries(Array.from({ length: 17 }, (_, i) => [`n${i}`, '']))),
+      ],
+      'must not have an entry without a name': ['{"":"gold"}'],
+      'must have names of at most 64 characters': [`{"${'n'.repeat(65)}":"gold"}`],
+      'must not have control characters in a name': [String.raw`{"ti\u0000er":"gold"}`],
+      'must have values of at most 255 characters': [`{"tier":"${'g'.repeat(256)}"}`],
+    },
+  },
   { fields: ['model'], said: { 'must be a string': [...noText, 'null'], ...noLabel } },
 ];
 
@@ -116,7 +154,7 @@ describe('a bad value is refused under the name of its field, and is not repeate
   test('every field of a trace is in this table', () => {
     const assigned = ['id', 'team_id', 'created_at'];
     const covered = badValues.flatMap(({ fields }) => fields);
-    assert.deepEqual([...covered, ...assigned].sort(), [...replyFields, ...extraLabels].sort());
+    assert.deepEqual([...covered, ...assigned].sort(), [...replyFields, ...extraFields].sort());
   });
 });
 
@@ -127,6 +165,8 @@ const absent: GoodValues = [
   ['null', null],
   [undefined, null],
 ];
+/** The same for a field that is shown only if it was sent. */
+const left: GoodValues = absent.map(([written]) => [written, undefined]);
 const asSent = (texts: readonly string[]): GoodValues =>
   texts.map((text) => [JSON.stringify(text), text]);
 const goodLabels = asSent([
@@ -156,7 +196,28 @@ const goodValues: Readonly<Record<string, GoodValues>> = {
   ],
   status: [...asSent(['success', 'error']), ['null', 'success'], [undefined, 'success']],
   ...Object.fromEntries(labels.map((field) => [field, [...goodLabels, ...absent]])),
-  ...Object.fromEntries(extraLabels.map((field) => [field, goodLabels])),
+  ...Object.fromEntries(extraLabels.map((field) => [field, [...goodLabels, ...left]])),
+  ...Object.fromEntries(
+    extraCounts.map((field) => {
+      const written = ['0', '-0', '1', '1.0', '1e0', '2147483647'];
+      const numbers: GoodValues = written.map((text) => [text, Number(text) + 0]);
+      return [field, [...numbers, ...left]];
+    }),
+  ),
+  started_at: [
+    ['"2000-01-01T00:00:00Z"', '2000-01-01T00:00:00.000000Z'],
+    ['"2026-03-01t00:15:00.1234567z"', '2026-03-01T00:15:00.123456Z'],
+    ['"2026-03-01T00:15:00+05:45"', '2026-02-28T18:30:00.000000Z'],
+    ...left,
+  ],
+  metadata: [
+    ...['{}', '{"tier":"gold","a b":"","😀":"line\\nbreak"}'].map((text): [string, unknown] => [
+      text,
+      JSON.parse(text),
+    ]),
+    [String.raw`{"__proto__":"x","tier":"\ud800"}`, { tier: '\ufffd' }],
+    ...left,
+  ],
   ...Object.fromEntries(
     payloads.map((field) => {
       const texts = ['', ' ', 'a\u0000b', '\u0000', '\r\n\u001f\u0085', '😀', '\ufeff', '\uffff'];
@@ -171,7 +232,7 @@ describe('a good value is accepted and comes back the same from POST and GET', (
     test(field, async () => {
       for (const [written, returned] of values) {
         const text = written === undefined ? '{"model":"m"}' : traceWith(field, written);
-        assert.equal((await record(text)).json[field], returned, text.slice(0, 80));
+        assert.deepEqual((await record(text)).json[field], returned, text.slice(0, 80));
       }
       assert.ok(values.length >= 4);
     });
@@ -283,22 +344,8 @@ test('if a field is written twice, the last value counts', async () => {
 });
 
 test('lone surrogates become U+FFFD, pairs stay', async () => {
-  for (const field of ['model', ...labels, ...payloads]) {
+  for (const field of ['model', ...labels, ...extraLabels, ...payloads]) {
     const { json } = await record(traceWith(field, String.raw`"a\ud800b\udc00\ud83d\ude00"`));
     assert.equal(json[field], 'a\ufffdb\ufffd😀', field);
-  }
-});
-
-test('response_model is shown if it was sent, in every reply, and only then', async () => {
-  const sent = { model: 'gpt-4o', response_model: 'gpt-4o-2024-08-06' };
-  const created = await service.call(team.key, 'POST', '/traces', sent);
-  assert.equal(created.json.response_model, sent.response_model);
-  const read = await service.call(team.key, 'GET', `/traces/${created.json.id}`);
-  assert.equal(read.text, created.text);
-  const listed = await service.call(team.key, 'GET', '/traces?limit=1');
-  assert.deepEqual(listed.json.traces[0], created.json);
-  for (const response_model of [null, undefined]) {
-    const other = await service.call(team.key, 'POST', '/traces', { model: 'm', response_model });
-    assert.deepEqual(Object.keys(other.json), replyFields);
   }
 });

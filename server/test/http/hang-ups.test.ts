@@ -29,7 +29,7 @@ before(async () => {
   service = await http.startBrokenService((store) => ({
     append: (...args) => slowly(() => store.append(...args)),
     trace: (...args) => slowly(() => store.trace(...args)),
-    groups: (...args) => slowly(() => store.groups(...args)),
+    tallies: (...args) => slowly(() => store.tallies(...args)),
   }));
   const large = await post('/traces', { model: 'm', input: 'x'.repeat(2 * mib) });
   largeId = large.json.id;

@@ -11,7 +11,8 @@ before(async () => {
   service = await startTestService();
   team = await service.keyFor();
   for (const model of ['first', 'second', 'third']) {
-    const trace = { model, input: 'asked', output: 'answered', error_message: 'failed' };
+    const texts = { input: 'asked', output: 'answered', error_message: 'failed' };
+    const trace = { model, ...texts, metadata: { tier: 'gold' } };
     assert.equal((await service.call(team.key, 'POST', '/traces', trace)).status, 201);
   }
 });
@@ -82,11 +83,14 @@ describe('a valid page and limit are used and returned', () => {
   }
 });
 
-test('preview_chars cuts the payloads of a list, and omit still leaves them out', async () => {
+test('preview_chars cuts the texts of a list but not metadata, and omit still leaves them out', async () => {
   const { json } = await list('?limit=1&preview_chars=3&omit=output');
   const [trace] = json.traces;
   assert.deepEqual([trace.model, trace.input, trace.error_message], ['third', 'ask', 'fai']);
+  assert.deepEqual(trace.metadata, { tier: 'gold' });
   assert.ok(!('output' in trace));
+  const { json: without } = await list('?limit=1&preview_chars=3&omit=metadata');
+  assert.ok(!('metadata' in without.traces[0]));
 });
 
 for (const written of ['', '0', '-1', '1001', '1e2', 'all']) {
@@ -118,6 +122,8 @@ describe('payloads are left out on request', () => {
     ['input,output,error_message', ['input', 'output', 'error_message']],
     ['error_message,output,input', ['input', 'output', 'error_message']],
     ['output,error_message,input', ['input', 'output', 'error_message']],
+    ['metadata', ['metadata']],
+    ['metadata,input', ['input', 'metadata']],
   ];
   for (const [omit, fields] of rows) {
     test(omit, async () => {
@@ -134,7 +140,7 @@ describe('payloads are left out on request', () => {
       const message = assertFieldError(await list(`?omit=${omit}`), 'omit');
       assert.equal(
         message,
-        'must be one or more of "input", "output", "error_message", each at most once, separated by commas',
+        'must be one or more of "input", "output", "error_message", "metadata", each at most once, separated by commas',
       );
     });
   }

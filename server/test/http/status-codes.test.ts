@@ -301,7 +301,7 @@ const refusals: Record<ErrorCode, Rows> = {
   },
   reads_busy: {
     'a list of names while too many are being read': () =>
-      broken({ groups: async () => fail('reads_busy') }, '/analytics/by-model'),
+      broken({ tallies: async () => fail('reads_busy') }, '/analytics/by-model'),
   },
   store_unavailable: {
     'a write while the store is away': () => broken(refusing('store_unavailable')),
@@ -315,11 +315,12 @@ const refusals: Record<ErrorCode, Rows> = {
   disk_full: { 'a write to a full disk': () => broken(refusing('disk_full')) },
   internal: {
     'a write that breaks': () => broken({ append: breaks }),
-    'a read that breaks': () => broken({ total: breaks }, '/analytics/overview'),
+    'a read that breaks': () => broken({ tallies: breaks }, '/analytics/overview'),
     'a look at the key that breaks': () => broken({ findKeyByHash: breaks }),
   },
-  total_cost_too_large: {
-    'a cost that the sum cannot hold': () => broken(refusing('total_cost_too_large')),
+  question_too_wide: {
+    'a question that takes too long': () =>
+      broken({ tallies: async () => fail('question_too_wide') }, '/analytics/overview'),
   },
   trace_damaged: {
     'a trace with a payload that cannot be read': () =>

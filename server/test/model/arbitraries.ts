@@ -63,7 +63,28 @@ export const cost = fc.oneof(
 
 const optional = <T>(arbitrary: fc.Arbitrary<T>) => fc.option(arbitrary, { nil: null, freq: 3 });
 
-export const sentTrace: fc.Arbitrary<Sent> = fc.record(
+const midnightUs = Date.UTC(2026, 2, 1) * 1000;
+const dayUs = 86_400_000_000;
+
+/** Times before every `moment` and some days earlier, since a call cannot begin more than a day ahead of the clock; with any offset. */
+const startTime = fc
+  .tuple(
+    fc.integer({ min: midnightUs - 20 * dayUs, max: midnightUs - 10 * dayUs }),
+    fc.constantFrom('+00:00', '-11:30', '+05:45', '+14:00'),
+  )
+  .map(([us, offset]) =>
+    Temporal.Instant.fromEpochNanoseconds(BigInt(us) * 1000n)
+      .toZonedDateTimeISO(offset)
+      .toString({ timeZoneName: 'never' }),
+  );
+
+const metadata = fc.dictionary(
+  anyLabel.map((name) => name.slice(0, 64).toWellFormed()),
+  fc.oneof(anyText, fc.constant('v'.repeat(255))),
+  { maxKeys: 16 },
+);
+
+const anyTrace: fc.Arbitrary<Sent> = fc.record(
   {
     model: label,
     input: optional(fc.oneof(anyText, longText)),
@@ -77,9 +98,40 @@ export const sentTrace: fc.Arbitrary<Sent> = fc.record(
     feature_name: optional(label),
     user_identifier: optional(label),
     response_model: optional(label),
+    started_at: optional(startTime),
+    environment: optional(label),
+    provider: optional(label),
+    session_id: optional(label),
+    run_id: optional(label),
+    cache_read_tokens: optional(count),
+    cache_write_tokens: optional(count),
+    reasoning_tokens: optional(count),
+    ttft_ms: optional(count),
+    error_type: optional(label),
+    metadata: optional(metadata),
   },
   { requiredKeys: ['model'] },
 );
+
+export const sentTrace = anyTrace.map((trace): Sent => {
+  const fit = { ...trace };
+  lower(fit, 'cache_read_tokens', trace.prompt_tokens, 0);
+  lower(fit, 'cache_write_tokens', trace.prompt_tokens, fit.cache_read_tokens);
+  lower(fit, 'reasoning_tokens', trace.completion_tokens, 0);
+  return fit;
+});
+
+/** Lowers a part of a count to what the other part leaves of it. */
+function lower(
+  trace: Sent,
+  part: 'cache_read_tokens' | 'cache_write_tokens' | 'reasoning_tokens',
+  whole: number | null | undefined,
+  otherPart: number | null | undefined,
+): void {
+  const value = trace[part];
+  if (typeof value !== 'number' || typeof whole !== 'number') return;
+  trace[part] = Math.min(value, whole - (otherPart ?? 0));
+}
 
 /** Few names, so that they meet. */
 export const maybeIdempotencyKey = fc.option(fc.constantFrom('k1', 'k2', '~'.repeat(255)), {
@@ -104,10 +156,21 @@ export const invalidItem: fc.Arbitrary<InvalidItem> = fc.constantFrom<InvalidIte
       { field: 'latency_ms', message: 'must be an integer or null' },
     ],
   },
+  {
+    item: {
+      model: 'm',
+      completion_tokens: 1,
+      reasoning_tokens: 2,
+      started_at: '1999-12-31T23:59:59Z',
+      metadata: { name: 1 },
+    },
+    errors: [
+      { field: 'started_at', message: 'must not be before 2000-01-01' },
+      { field: 'reasoning_tokens', message: 'must not be more than completion_tokens' },
+      { field: 'metadata', message: 'must have only strings as values' },
+    ],
+  },
 );
-
-const midnightUs = Date.UTC(2026, 2, 1) * 1000;
-const dayUs = 86_400_000_000;
 
 /** Moments around midnights of a fortnight, to the microsecond, in any order: clocks do jump. */
 export const moment = fc

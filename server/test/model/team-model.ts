@@ -14,9 +14,37 @@ export interface Sent {
   feature_name?: string | null;
   user_identifier?: string | null;
   response_model?: string | null;
+  started_at?: string | null;
+  environment?: string | null;
+  provider?: string | null;
+  session_id?: string | null;
+  run_id?: string | null;
+  cache_read_tokens?: number | null;
+  cache_write_tokens?: number | null;
+  reasoning_tokens?: number | null;
+  ttft_ms?: number | null;
+  error_type?: string | null;
+  metadata?: Record<string, string> | null;
 }
 
-export interface Expected {
+/** Shown only if they were sent. */
+interface Extra {
+  response_model?: string;
+  /** In UTC, with microseconds. */
+  started_at?: string;
+  environment?: string;
+  provider?: string;
+  session_id?: string;
+  run_id?: string;
+  cache_read_tokens?: number;
+  cache_write_tokens?: number;
+  reasoning_tokens?: number;
+  ttft_ms?: number;
+  error_type?: string;
+  metadata?: Record<string, string>;
+}
+
+export interface Expected extends Extra {
   model: string;
   input?: string | null;
   output?: string | null;
@@ -28,8 +56,6 @@ export interface Expected {
   error_message: string | null;
   feature_name: string | null;
   user_identifier: string | null;
-  /** Shown only if it was sent. */
-  response_model?: string;
   createdAtUs: number;
 }
 
@@ -42,7 +68,6 @@ export class TeamModel {
   readonly traces: Expected[] = [];
 
   add(sent: Sent, wallUs: number): Expected {
-    const responseModel = optionalText(sent.response_model);
     const expected: Expected = {
       model: wellFormed(sent.model),
       input: optionalText(sent.input),
@@ -55,7 +80,7 @@ export class TeamModel {
       error_message: optionalText(sent.error_message),
       feature_name: optionalText(sent.feature_name),
       user_identifier: optionalText(sent.user_identifier),
-      ...(responseModel !== null && { response_model: responseModel }),
+      ...extraOf(sent),
       createdAtUs: this.#nextTime(wallUs),
     };
     this.traces.push(expected);
@@ -96,10 +121,7 @@ export class TeamModel {
     return [6, 5, 4, 3, 2, 1, 0].map((daysAgo) => {
       const date = new Date(nowUs / 1000 - daysAgo * 86_400_000);
       const iso = date.toISOString().slice(0, 10);
-      const ofDay = this.traces.filter(
-        (trace) =>
-          new Date(Math.floor(trace.createdAtUs / 1000)).toISOString().slice(0, 10) === iso,
-      );
+      const ofDay = this.traces.filter((trace) => dateOf(trace) === iso);
       const { calls, cost, averageLatency, errors } = sums(ofDay);
       return {
         date: iso,
@@ -121,6 +143,41 @@ export class TeamModel {
     if (wallUs > last) return wallUs;
     return last - wallUs > 5_000_000 ? wallUs : last + 1;
   }
+}
+
+function extraOf(sent: Sent): Extra {
+  const { started_at: startedAt, metadata } = sent;
+  const extra = {
+    response_model: optionalText(sent.response_model),
+    started_at: startedAt && inUtc(startedAt),
+    environment: optionalText(sent.environment),
+    provider: optionalText(sent.provider),
+    session_id: optionalText(sent.session_id),
+    run_id: optionalText(sent.run_id),
+    cache_read_tokens: sent.cache_read_tokens,
+    cache_write_tokens: sent.cache_write_tokens,
+    reasoning_tokens: sent.reasoning_tokens,
+    ttft_ms: sent.ttft_ms,
+    error_type: optionalText(sent.error_type),
+    metadata: metadata && wellFormedEntries(metadata),
+  };
+  const isSet = ([, value]: [string, unknown]): boolean => value !== null && value !== undefined;
+  return Object.fromEntries(Object.entries(extra).filter(isSet));
+}
+
+function inUtc(time: string): string {
+  return Temporal.Instant.from(time).toString({ fractionalSecondDigits: 6 });
+}
+
+function wellFormedEntries(metadata: Readonly<Record<string, string>>): Record<string, string> {
+  const entries = Object.entries(metadata).map(([name, value]) => [name, value].map(wellFormed));
+  return Object.fromEntries(entries.filter(([name]) => name !== '__proto__'));
+}
+
+/** The UTC day of a call. */
+function dateOf({ started_at: startedAt, createdAtUs }: Expected): string {
+  const time = startedAt ?? new Date(Math.floor(createdAtUs / 1000)).toISOString();
+  return time.slice(0, 10);
 }
 
 function grouped(traces: readonly Expected[], nameOf: (trace: Expected) => string) {

@@ -8,7 +8,8 @@ import type { Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { moment, maybeIdempotencyKey, sentTrace } from '../model/arbitraries.ts';
 import type { Sent } from '../model/team-model.ts';
-import { groupsOf } from '../support/service.ts';
+import { overviewQuery } from '../../src/core/analytics.ts';
+import { groupsOf, talliesOf, totalOf } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 
 /** Before all moments of the histories, so that every request of them is still known. */
@@ -101,13 +102,13 @@ export async function compareTeam(
     assert.deepEqual(await pageOf(to, teamId, page, limit), theirs, `page ${page}`);
     if (theirs.traces.length < limit) break;
   }
-  assert.deepEqual(await to.total(teamId), await from.total(teamId));
-  for (const dimension of ['model', 'feature'] as const) {
-    const groups = await groupsOf(from, teamId, dimension);
-    assert.deepEqual(await groupsOf(to, teamId, dimension), groups);
+  assert.deepEqual(await totalOf(to, teamId), await totalOf(from, teamId));
+  for (const field of ['model', 'feature_name', 'user_identifier'] as const) {
+    const groups = await groupsOf(from, teamId, field);
+    assert.deepEqual(await groupsOf(to, teamId, field), groups);
   }
-  const ever = { firstDay: 0, lastDay: 99_999 };
-  assert.deepEqual(await to.days(teamId, ever), await from.days(teamId, ever));
+  const daily = { ...overviewQuery, interval: 'day' } as const;
+  assert.deepEqual(await talliesOf(to, teamId, daily), await talliesOf(from, teamId, daily));
   const known = new Map((await to.storedRequests(teamId, nowUs)).map((one) => [one.keyHash, one]));
   // One that the source has forgotten since an earlier copy may still be known.
   for (const request of await from.storedRequests(teamId, nowUs)) {

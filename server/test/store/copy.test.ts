@@ -12,7 +12,7 @@ import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import { usePostgres } from '../support/postgres.ts';
-import { manualClock, temporaryFolder } from '../support/service.ts';
+import { manualClock, temporaryFolder, totalOf } from '../support/service.ts';
 import { awkward, compareTeam, history, live, nowUs } from './copy-histories.ts';
 
 const postgres = usePostgres();
@@ -249,7 +249,7 @@ test('a copy with --follow catches up though the source is always one trace ahea
   await copy.catch(() => server.close());
   await Promise.all(stopping);
   const report = await copy;
-  assert.equal((await to.total(quiet.id)).calls, 1n);
-  assert.equal((await to.total(busy.id)).calls, BigInt(written));
+  assert.equal((await totalOf(to, quiet.id)).calls, 1);
+  assert.equal((await totalOf(to, busy.id)).calls, written);
   assert.equal(report.copied, written + 1);
 });

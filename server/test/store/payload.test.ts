@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
+import { payloadNames } from '../../src/core/trace-fields.ts';
 import { limits } from '../../src/limits.ts';
 import {
   damagedPayloads,
   decodePayload,
   encodePayload,
+  hasPayloads,
   packPayloads,
   packedBytes,
   unpackPayloads,
@@ -18,12 +20,13 @@ const anyText = fc.oneof(
   fc.constantFrom('', '\u0000', 'a\u0000b', '\uFFFD', '😀'),
   fc.string({ minLength: 1, maxLength: 20 }).map((piece) => piece.repeat(500)),
 );
+const entries = fc.option(anyText.map((value) => JSON.stringify({ value: value.toWellFormed() })));
 const payload = fc.option(anyText.map((value) => value.toWellFormed()));
 
 test('payloads come back as they were, whichever are null, short or long', () => {
   fc.assert(
-    fc.property(payload, payload, payload, (input, output, error_message) => {
-      const texts = { input, output, error_message };
+    fc.property(payload, payload, payload, entries, (input, output, error_message, metadata) => {
+      const texts = { input, output, error_message, metadata };
       const packed = packPayloads(texts);
       assert.ok(packedBytes(packed) >= 0);
       assert.deepEqual(unpackPayloads(packed), texts);
@@ -58,8 +61,37 @@ test('a compressed payload with a changed byte never reads as another text', () 
   assert.ok(noticed >= bytes.length - 1, `${noticed} of ${bytes.length}`);
 });
 
-test('a damaged payload is named, is null, and leaves the others readable', () => {
-  const packed = packPayloads({ input: 'x '.repeat(2000), output: 'fine', error_message: null });
+const none = { input: null, output: null, error_message: null, metadata: null };
+
+test('any change to the stored payloads of a trace makes all of them damaged', () => {
+  const packed = packPayloads({ ...none, input: 'short', output: '', metadata: '{"a":"b"}' });
+  const changes: Partial<typeof packed>[] = [
+    { input: Buffer.from('shorT') },
+    { input: Buffer.from('shor'), output: Buffer.from('t') },
+    { output: null },
+    { input: null },
+    { error_message: Buffer.from('') },
+    { zstdMask: 2 },
+    { checksum: (packed.checksum ?? 0) ^ 1 },
+  ];
+  for (const change of changes) {
+    const changed = { ...packed, ...change };
+    const present = payloadNames.filter((name) => changed[name] !== null);
+    assert.deepEqual(damagedPayloads(changed), present, Object.keys(change).join());
+  }
+  assert.deepEqual(damagedPayloads({ ...packed }), []);
+});
+
+test('a trace without payloads has no checksum', () => {
+  const packed = packPayloads(none);
+  assert.equal(packed.checksum, null);
+  assert.equal(hasPayloads(packed), false);
+  assert.equal(hasPayloads(packPayloads({ ...none, output: '' })), true);
+});
+
+test('a damaged payload without a checksum is named, is null, and leaves the others readable', () => {
+  const texts = { ...none, input: 'x '.repeat(2000), output: 'fine' };
+  const packed = { ...packPayloads(texts), checksum: null };
   packed.input?.fill(0, 0, 4);
   const copy = { ...packed, input: Uint8Array.from(packed.input ?? []) };
   assert.deepEqual(damagedPayloads(copy), ['input']);
@@ -67,6 +99,7 @@ test('a damaged payload is named, is null, and leaves the others readable', () =
     input: null,
     output: 'fine',
     error_message: null,
+    metadata: null,
     damaged: ['input'],
   });
 });

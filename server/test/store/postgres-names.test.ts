@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
+import { overviewQuery } from '../../src/core/analytics.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { arrayOfPlain, arrayOfText } from '../../src/store/postgres/array-literal.ts';
@@ -44,7 +45,7 @@ async function namesUsed(url: string, mark: string): Promise<string[]> {
   const { team } = await store.ensureTeam('t', 1);
   for (let i = 0; i < 3; i++) {
     await store.append([{ teamId: team.id, drafts: [draftTrace({ model: 'm' })] }]);
-    await store.total(team.id);
+    await store.tallies(team.id, overviewQuery);
   }
   await store.close();
   await postgres.sql(url, `select '${mark}'`);

@@ -3,19 +3,96 @@ import { globSync, readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import { parse } from 'libpg-query';
 import {
+  lookUpStatements,
+  ofManyTeams,
   ofOneTeam,
   ofSmallTables,
   overAllTeams,
   readDown,
   readDownStatements,
 } from '../../src/store/postgres/statements.ts';
+import { calendarOf } from '../../src/core/calendar.ts';
+import type { TallyQuery } from '../../src/core/query.ts';
+import { planQuery } from '../../src/core/query-plan.ts';
 import { payloadNames } from '../../src/core/trace-fields.ts';
+import { ofMarks, ofRollups, tailOf } from '../../src/store/postgres/rollup-statements.ts';
+import {
+  answerOf,
+  groupsOf,
+  rollupsOf,
+  tracesOf,
+} from '../../src/store/postgres/tally-statements.ts';
 import { distributedTables, statementKinds, unboundTables } from './statement-rules.ts';
 
 test('every statement of one team names it in every reference to a distributed table', async () => {
   assert.ok(Object.keys(ofOneTeam).length > 15);
-  for (const [name, text] of [...Object.entries(ofOneTeam), ...readDownStatements]) {
+  const statements = [
+    ...Object.entries(ofOneTeam),
+    ...Object.entries(ofMarks),
+    ...Object.entries(ofRollups),
+    ...Object.entries(lookUpStatements),
+    ...readDownStatements,
+  ];
+  for (const [name, text] of statements) {
     assert.deepEqual(unboundTables(await parse(text)), [], name);
+  }
+});
+
+test('so does every statement that is built from a query', async () => {
+  const teamId = '0'.repeat(32);
+  const tail = { keys: ['a'], areErrors: [false], calls: [1], sums: [new Uint8Array()] };
+  const range = { fromUs: 0, toUs: 86_400_000_000 };
+  const queries: TallyQuery[] = [
+    { filter: {}, groupBy: [], range: null, interval: null },
+    { filter: { model: 'set' }, groupBy: ['model'], range, interval: 'hour' },
+    {
+      filter: { model: ['a', null], status: ['error'] },
+      groupBy: ['status'],
+      range,
+      interval: 'day',
+    },
+    { filter: { user_identifier: ['a'] }, groupBy: [], range: null, interval: null },
+    { filter: { run_id: ['a'], status: 'set' }, groupBy: ['model'], range, interval: 'week' },
+  ];
+  let planned = 0;
+  for (const query of queries) {
+    const plan = planQuery(query, calendarOf('UTC'));
+    const statements = [tracesOf(teamId, query)];
+    if (plan.kind === 'rollups') {
+      planned += 1;
+      statements.push(rollupsOf(teamId, query, plan));
+      statements.push(answerOf(teamId, query, plan, { rollupsMax: 9, tailMax: 9 }));
+      statements.push(groupsOf(teamId, { ...query, groupBy: ['model'] }, plan, tail, 9));
+    }
+    for (const { text, values } of statements) {
+      assert.deepEqual(unboundTables(await parse(text)), [], text);
+      assert.equal(values[0], teamId);
+    }
+  }
+  assert.ok(planned > 2 && planned < queries.length);
+  for (const speed of ['hot', 'wide'] as const) {
+    assert.deepEqual(unboundTables(await parse(tailOf(speed, ['model']))), []);
+  }
+});
+
+test('a question without values in its filter is prepared, also if a field must be set', () => {
+  const query: TallyQuery = { filter: {}, groupBy: ['model'], range: null, interval: null };
+  const isPrepared = (filter: TallyQuery['filter']): boolean => {
+    const plan = planQuery({ ...query, filter }, calendarOf('UTC'));
+    assert.equal(plan.kind, 'rollups');
+    if (plan.kind !== 'rollups') return false;
+    const most = { rollupsMax: 9, tailMax: 9 };
+    return answerOf('0'.repeat(32), { ...query, filter }, plan, most).isPrepared;
+  };
+  assert.equal(isPrepared({}), true);
+  assert.equal(isPrepared({ model: 'set' }), true);
+  assert.equal(isPrepared({ model: ['m'] }), false);
+  assert.equal(isPrepared({ model: 'set', feature_name: ['f'] }), false);
+});
+
+test('a statement for many teams is apart from those of one team', async () => {
+  for (const [name, text] of Object.entries(ofManyTeams)) {
+    assert.notDeepEqual(unboundTables(await parse(text)), [], name);
   }
 });
 
@@ -44,14 +121,23 @@ test('the rule finds a reference that is not bound, wherever it hides', async ()
     'select 1 from traces where seq = $1': ['traces'],
     'select 1 from traces where team_id = $1 or true': ['traces'],
     'select 1 from traces where team_id > $1': ['traces'],
-    'select 1 from traces t join rollups r on r.team_id = t.team_id where t.team_id = $1': [
-      'rollups',
+    'select 1 from traces t join rollup_rows r on r.team_id = t.team_id where t.team_id = $1': [
+      'rollup_rows',
     ],
-    'select 1 from traces t, rollups r where team_id = $1': ['traces', 'rollups'],
-    'select 1 from traces where team_id = $1 and id in (select id from rollups)': ['rollups'],
-    'select (select count(*) from traces) from rollups where team_id = $1': ['traces'],
+    'select 1 from traces t, rollup_rows r where team_id = $1': ['traces', 'rollup_rows'],
+    'select 1 from traces where team_id = $1 and id in (select id from rollup_rows)': [
+      'rollup_rows',
+    ],
+    'select (select count(*) from traces) from rollup_rows where team_id = $1': ['traces'],
     'select 1 from team_counters c, lateral (select 1 from traces t where t.team_id = c.team_id) x where c.team_id = $1':
       ['traces'],
+    'select 1 from traces t left join trace_payloads p on p.seq = t.seq where t.team_id = $1': [
+      'trace_payloads',
+    ],
+    'select 1 from traces t left join trace_payloads p on t.team_id = $1 and p.seq = t.seq': [
+      'trace_payloads',
+      'traces',
+    ],
     'with x as (select * from traces) select 1 from x': ['traces'],
     'select 1 from traces where team_id = $1 union select 1 from traces': ['traces'],
     'update team_counters set last_seq = $1': ['team_counters'],
@@ -81,5 +167,5 @@ test('no other file of the store holds a statement on a distributed table', () =
   const pattern = new RegExp(`\\b(from|into|update|join)\\s+(${names})\\b`, 'i');
   const files = globSync('*.ts', { cwd: folder });
   const found = files.filter((path) => pattern.test(readFileSync(new URL(path, folder), 'utf8')));
-  assert.deepEqual(found, ['statements.ts']);
+  assert.deepEqual(found.sort(), ['rollup-statements.ts', 'statements.ts', 'tally-statements.ts']);
 });

@@ -10,7 +10,13 @@ import { startWriter } from '../../src/store/sqlite/writer-client.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { groupsOf, startTestService, temporaryFolder } from '../support/service.ts';
+import {
+  daysOf,
+  groupsOf,
+  startTestService,
+  temporaryFolder,
+  totalOf,
+} from '../support/service.ts';
 
 const system = { kind: 'system' } as const;
 
@@ -30,7 +36,8 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
   withStore(async (store, path) => {
     const beside = new DatabaseSync(path);
     beside.exec(
-      "insert into teams (no, id, name, created_at_us) values (8388607, 'far', 'far', 1)",
+      `insert into teams (no, id, name, created_at_us) values (8388607, 'far', 'far', 1);
+       insert into team_marks values (8388607, 1, 'UTC', 1, 0, 0)`,
     );
     beside.close();
     const drafts = [draftTrace({ model: 'a' }), draftTrace({ model: 'b' })];
@@ -39,16 +46,18 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
     const { first, total } = await store.page('far', { page: 1, limit: 20, omit: new Set() });
     assert.deepEqual([total, first.map(({ model }) => model)], [2, ['b', 'a']]);
     assert.equal((await store.trace('far', first[0]?.id ?? ''))?.model, 'b');
+    for (const speed of ['hot', 'wide'] as const) await store.roll('far', speed, 10);
+    assert.equal((await totalOf(store, 'far')).calls, 2);
     assert.deepEqual((await verifyTeam(store, 'far')).differences, []);
     assert.deepEqual(await store.checkStorage(), []);
   }));
 
-test('payloads that are skipped on the way to a later column count like payloads that are read', () =>
+test('payloads that are skipped on the way to a later one count like payloads that are read', () =>
   withStore(async (store) => {
     const { team } = await store.ensureTeam('t', 1);
     const input = randomBytes(400_000).toString('base64');
     for (let i = 0; i < 6; i++) {
-      const drafts = [draftTrace({ model: `m${i}`, input, response_model: 'exact' })];
+      const drafts = [draftTrace({ model: `m${i}`, input, output: 'short' })];
       await store.append([{ teamId: team.id, drafts }]);
     }
     const request = { page: 1, limit: 10, omit: new Set(['input'] as const) };
@@ -56,7 +65,7 @@ test('payloads that are skipped on the way to a later column count like payloads
     const traces = [...first];
     assert.ok(traces.length < 6);
     for await (const chunk of rest ?? assert.fail('it all came at once')) traces.push(...chunk);
-    assert.deepEqual([...new Set(traces.map((trace) => trace.response_model))], ['exact']);
+    assert.deepEqual([...new Set(traces.map((trace) => trace.output))], ['short']);
     assert.equal(traces.length, 6);
   }));
 
@@ -65,22 +74,22 @@ test('a cached answer is valid only until the next commit, also of another conne
     const tool = await openSqliteStore({ path, clock: system, role: 'tool' });
     const { team } = await store.ensureTeam('t', 1);
     const { team: other } = await store.ensureTeam('other', 1);
-    const today = Math.floor(Date.now() / 86_400_000);
-    const range = { firstDay: today - 1, lastDay: today + 1 };
+    const nowUs = Date.now() * 1000;
     const answers = async () => {
-      const calls = async (dimension: 'model' | 'feature') =>
-        (await groupsOf(store, team.id, dimension)).map(({ measures }) => measures.calls);
+      const calls = async (field: 'model' | 'feature_name') =>
+        (await groupsOf(store, team.id, field)).map(({ measures }) => measures.calls);
+      const days = await daysOf(store, team.id, nowUs);
       return [
-        (await store.total(team.id)).calls,
-        (await store.days(team.id, range)).reduce((sum, { measures }) => sum + measures.calls, 0n),
+        (await totalOf(store, team.id)).calls,
+        days.reduce((sum, { measures }) => sum + measures.calls, 0),
         ...(await calls('model')),
-        ...(await calls('feature')),
+        ...(await calls('feature_name')),
       ];
     };
     const drafts = [draftTrace({ model: 'm', feature_name: 'f' })];
     try {
-      for (let i = 1n; i <= 20n; i++) {
-        await (i % 2n === 0n ? store : tool).append([{ teamId: team.id, drafts }]);
+      for (let i = 1; i <= 20; i++) {
+        await (i % 2 === 0 ? store : tool).append([{ teamId: team.id, drafts }]);
         assert.deepEqual(await answers(), [i, i, i, i]);
         assert.deepEqual(await answers(), [i, i, i, i]);
         await store.append([{ teamId: other.id, drafts }]);
@@ -96,7 +105,7 @@ test('every append is settled when the writer dies, and none after it', async ()
   const path = join(folder.path, 'a.db');
   const store = await openSqliteStore({ path, clock: system, role: 'server' });
   const { team } = await store.ensureTeam('t', 1);
-  const writer = await startWriter(path, system, {});
+  const writer = await startWriter({ path, clock: system, rolling: null }, {});
   const write: TraceWrite = { teamId: team.id, drafts: [draftTrace({ model: 'm' })] };
   const before = writer.append([write]);
   // No caller can send this: it is the stand-in for a mistake of ours that ends the thread.

@@ -38,12 +38,19 @@ function isTable(node: Node): boolean {
 /** The tables that this very node binds, not those of queries inside it. */
 function boundIn(node: Node): Node[] {
   if (node['cols'] && node['relation']) return boundTarget(node);
+  if (node['quals'] && node['rarg']) return boundByJoin(node);
   if (!node['whereClause']) return [];
   const tables = [node['relation'], node['fromClause'], node['usingClause']].flatMap(tablesIn);
   const names = equalToTeam(node['whereClause']);
   return tables.filter(
     (table) => names.includes(nameOf(table)) || (tables.length === 1 && names.includes('')),
   );
+}
+
+/** The right side of a join, if its condition says `team_id = $1` of it. */
+function boundByJoin({ rarg, quals }: Node): Node[] {
+  const names = equalToTeam(quals);
+  return tablesIn(rarg).filter((table) => names.includes(nameOf(table)));
 }
 
 /** The tables of a FROM, through joins but not into subqueries. */

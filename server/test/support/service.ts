@@ -2,14 +2,19 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readConfig } from '../../src/config.ts';
-import type { GroupMeasures } from '../../src/core/analytics.ts';
+import { dailyQuery, onlyMeasures, overviewQuery } from '../../src/core/analytics.ts';
+import { calendarOf } from '../../src/core/calendar.ts';
 import type { ClockSource } from '../../src/core/clock.ts';
 import type { Scope } from '../../src/core/api-key.ts';
+import type { Measures } from '../../src/core/measures.ts';
+import type { Tally, TallyQuery } from '../../src/core/query.ts';
+import type { LabelName } from '../../src/core/trace-fields.ts';
 import { startService } from '../../src/main.ts';
 import { makeKey } from '../../src/store/teams-and-keys.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
+import type { TraceReader } from '../../src/store/trace-reader.ts';
 import { databaseIn, readStoreBytes, runSql } from './store-place.ts';
 
 /** A folder that goes away with the test. */
@@ -152,14 +157,32 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   };
 }
 
-/** All groups at once, for tests that have few. */
-export async function groupsOf(
-  store: Store,
+/** Sums over all traces of a team. */
+export async function totalOf(store: TraceReader, teamId: string): Promise<Measures> {
+  return onlyMeasures(await talliesOf(store, teamId, overviewQuery));
+}
+
+/** The groups that have a value of the field. */
+export function groupsOf(store: TraceReader, teamId: string, field: LabelName): Promise<Tally[]> {
+  const filter = { [field]: 'set' } as const;
+  return talliesOf(store, teamId, { filter, groupBy: [field], range: null, interval: null });
+}
+
+/** The days with calls of the daily series that ends at this time, oldest first. */
+export async function daysOf(store: TraceReader, teamId: string, nowUs: number): Promise<Tally[]> {
+  const calendar = calendarOf(await store.timeZone(teamId));
+  const days = await talliesOf(store, teamId, dailyQuery(nowUs, calendar));
+  return days.sort((a, b) => (a.startUs ?? 0) - (b.startUs ?? 0));
+}
+
+/** All tallies at once, for tests that have few. */
+export async function talliesOf(
+  store: TraceReader,
   teamId: string,
-  dimension: 'model' | 'feature',
-): Promise<GroupMeasures[]> {
-  const { first, rest } = await store.groups(teamId, dimension, null);
-  const groups = [...first];
-  for await (const chunk of rest ?? []) groups.push(...chunk);
-  return groups;
+  query: TallyQuery,
+): Promise<Tally[]> {
+  const { first, rest } = await store.tallies(teamId, query);
+  const tallies = [...first];
+  for await (const chunk of rest ?? []) tallies.push(...chunk);
+  return tallies;
 }

@@ -1,18 +1,19 @@
 import type pg from 'pg';
 import { counted } from '../../core/counted.ts';
-import type { Dimension, Rollup, RollupId } from '../../core/rollup.ts';
+import { dimensionSets } from '../../core/dimensions.ts';
+import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
-import type { AuditedTrace, Auditor } from '../audit.ts';
+import type { AuditedRollup, AuditedTrace, Auditor } from '../audit.ts';
 import { auditedFromRow } from '../trace-rows.ts';
 import { sumOverNodes } from './cluster.ts';
 import { abandon, ask, connect, run } from './connection.ts';
-import type { Pools } from './connection.ts';
+import type { Pools, Row, Values } from './connection.ts';
 import { asFailure } from './postgres-failures.ts';
-import { counterFromRow, measuresFromRow } from './measures-rows.ts';
+import { counterFromRow, marksFromRow } from './marks-rows.ts';
+import { ofMarks, ofRollups } from './rollup-statements.ts';
+import { beginSnapshot } from './snapshot.ts';
 import { ofOneTeam, ofSmallTables, overAllTeams } from './statements.ts';
-
-/** Every statement of the transaction sees the same snapshot. */
-const beginLooking = 'begin isolation level repeatable read read only';
+import { groupFromRow } from './tally-statements.ts';
 
 /** Each audit is one transaction on its own connection. It may take minutes and does not block writes. */
 export function openAuditor({ reading }: Pools): Auditor {
@@ -22,14 +23,18 @@ export function openAuditor({ reading }: Pools): Auditor {
         throw asFailure(error);
       });
       try {
-        await run(client, beginLooking);
+        await run(client, beginSnapshot);
         const team = await run(client, ofSmallTables.readTeamById, [teamId]);
         if (team.rowCount !== 1) throw new Error(`there is no team ${teamId}`);
         const counter = (await run(client, ofOneTeam.readCounter, [teamId])).rows[0];
+        const marks = marksFromRow((await run(client, ofMarks.readMarks, [teamId])).rows[0]);
         const result = await look({
           ...counterFromRow(counter),
+          marks,
           traces: tracesOf(client, teamId),
-          rollups: rollupsOf(client, teamId),
+          rollups: rollupsOf(client, teamId, marks.generation),
+          // PostgreSQL keeps its indexes right.
+          lookups: null,
         });
         await run(client, 'commit');
         client.release();
@@ -70,24 +75,40 @@ async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<
   }
 }
 
-const beforeAllDays = -(2 ** 31);
+/** Smaller than every key of a rollup. */
+const beforeAll = [-1, -1, 0, '00000000-0000-0000-0000-000000000000'] as const;
 
-async function* rollupsOf(client: pg.ClientBase, teamId: string): AsyncGenerator<Rollup[]> {
-  let last: RollupId | undefined = { dimension: 0, day: beforeAllDays, group: '' };
-  while (last) {
-    const { rows } = await run(client, ofOneTeam.auditRollups, [
-      teamId,
-      last.dimension,
-      last.day,
-      last.group,
-    ]);
-    const chunk = rows.map((row) => ({
-      dimension: row['dimension'] as Dimension,
-      day: row['day'] as number,
-      group: row['key'] as string,
-      measures: measuresFromRow(row),
-    }));
-    if (chunk.length > 0) yield chunk;
-    last = chunk.at(-1);
-  }
+async function* rollupsOf(
+  client: pg.ClientBase,
+  teamId: string,
+  generation: number,
+): AsyncGenerator<AuditedRollup[]> {
+  let last: Row | undefined;
+  do {
+    const after: Values = last
+      ? [last['set_no'], last['grain'], last['bucket'], last['group_hash']]
+      : beforeAll;
+    const { rows } = await run(client, ofRollups.auditRows, [teamId, generation, ...after]);
+    if (rows.length > 0) yield rows.map(rollupOf);
+    last = rows.at(-1);
+  } while (last);
+}
+
+function rollupOf(row: Row): AuditedRollup {
+  const set = row['set_no'] as number;
+  // The columns of other sets are empty in this row; they are not part of its group.
+  const fields: readonly string[] =
+    dimensionSets.find(({ number }) => number === set)?.fields ?? [];
+  const ofSet = Object.entries(row).filter(
+    ([name]) => name === 'is_error' || fields.includes(name),
+  );
+  return {
+    set,
+    grain: row['grain'] as number,
+    bucket: Number(row['bucket']),
+    hash: uuidBytes(row['group_hash'] as string),
+    calls: Number(row['calls']),
+    sums: row['sums'] as Uint8Array,
+    group: row['is_error'] === null ? null : groupFromRow(Object.fromEntries(ofSet)),
+  };
 }

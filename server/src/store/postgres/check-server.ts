@@ -13,10 +13,14 @@ export interface ServerSettings {
   synchronous_commit: string;
   encoding: string;
   float_digits: number;
+  /** Null if the extension is not installed. */
+  citus_version: string | null;
   backend_pid: number;
 }
 
 const oldestVersion = 14;
+/** Older ones do not apply the settings of a transaction on every node. */
+const oldestCitus = [11, 2] as const;
 
 const readSettings = `
   select current_setting('server_version_num')::integer as version,
@@ -27,6 +31,7 @@ const readSettings = `
     current_setting('synchronous_commit') as synchronous_commit,
     current_setting('server_encoding') as encoding,
     current_setting('extra_float_digits')::integer as float_digits,
+    (select extversion from pg_extension where extname = 'citus') as citus_version,
     pg_backend_pid() as backend_pid`;
 
 /** Rejects a server that could lose acknowledged data. Returns the `synchronous_commit` value to use. */
@@ -58,5 +63,15 @@ export function unfitBecause(settings: ServerSettings): string | null {
   if (settings.float_digits < 1) {
     return 'rounds numbers (extra_float_digits is below 1). Set it to 1 for this role or database.';
   }
+  if (settings.citus_version !== null && isOldCitus(settings.citus_version)) {
+    return `has version ${settings.citus_version} of the "citus" extension; TraceTally needs ${oldestCitus.join('.')} or newer.`;
+  }
   return null;
+}
+
+/** Versions are such as 13.0-1. */
+function isOldCitus(version: string): boolean {
+  const [major = 0, minor = 0] = version.split(/[.-]/).map(Number);
+  const [oldestMajor, oldestMinor] = oldestCitus;
+  return major < oldestMajor || (major === oldestMajor && minor < oldestMinor);
 }

@@ -3,6 +3,7 @@ import { limits } from '../../limits.ts';
 import type { StoreOptions } from '../store.ts';
 import { ConnectionLost, asFailure, isNameUnknown, sortError } from './postgres-failures.ts';
 import { allowNames, giveUpNames, nameFor } from './statement-names.ts';
+import type { Naming } from './statement-names.ts';
 
 export type Values = readonly unknown[];
 export type Row = Record<string, unknown>;
@@ -11,8 +12,10 @@ export type Row = Record<string, unknown>;
 export interface Pools {
   writing: pg.Pool;
   reading: pg.Pool;
-  /** For reads that keep a connection until the caller has received the whole reply. */
+  /** For reads that keep a connection until the caller has received the whole reply, and for questions that take long. */
   wideReading: pg.Pool;
+  /** Whether statements are prepared by name. */
+  naming: Naming;
   /** The statements that begin every writing transaction. */
   begin: string;
   end(): Promise<void>;
@@ -23,13 +26,14 @@ export const serverName = 'tracetally';
 const toolName = 'tracetally command';
 
 export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 'begin'> {
-  const shown = { application_name: role === 'server' ? serverName : toolName };
+  const shown = shownAs(role);
   // One connection stays open, so that commands can see that a server is running. Statements are pipelined if they do not depend on
   // earlier results: a transaction takes two round trips instead of eight.
   const writing = openPool(url, limits.postgresWritersMax, { ...shown, min: 1, pipeline: true });
-  const reading = openPool(url, limits.postgresReadersMax, shown);
-  const wideReading = openPool(url, limits.postgresWideReadersMax, shown);
-  const naming = { isOn: true };
+  const reading = openPool(url, limits.postgresReadersMax, { ...shown, pipeline: true });
+  const wideMax = limits.postgresWideReadersMax + limits.postgresEvaluationsMax;
+  const wideReading = openPool(url, wideMax, shown);
+  const naming: Naming = { isOn: true };
   for (const pool of [writing, reading, wideReading]) {
     pool.on('connect', (client) => allowNames(client, naming));
   }
@@ -37,10 +41,22 @@ export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 
     writing,
     reading,
     wideReading,
+    naming,
     async end() {
       await Promise.all([writing.end(), reading.end(), wideReading.end()]);
     },
   };
+}
+
+/** The connection of the rolling thread. */
+export function openRollingPool(url: string, role: StoreOptions['role'], naming: Naming): pg.Pool {
+  const pool = openPool(url, 1, { ...shownAs(role), pipeline: true });
+  pool.on('connect', (client) => allowNames(client, naming));
+  return pool;
+}
+
+function shownAs(role: StoreOptions['role']): pg.PoolConfig {
+  return { application_name: role === 'server' ? serverName : toolName };
 }
 
 function openPool(url: string, max: number, more: pg.PoolConfig = {}): pg.Pool {
@@ -91,15 +107,19 @@ export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {
   }
 }
 
-/** Runs one statement on one connection. Throws PostgreSQL's error, or `ConnectionLost`. */
+/**
+ * Runs one statement on one connection. Throws PostgreSQL's error, or `ConnectionLost`. Statements with parameters are prepared, except
+ * those of which there are too many to keep.
+ */
 export async function run(
   client: pg.ClientBase,
   text: string,
   values: Values = [],
   answerMsMax: number = limits.postgresAnswerMsMax,
+  isPrepared = true,
 ): Promise<pg.QueryResult<Row>> {
   try {
-    const name = values.length === 0 ? undefined : nameFor(client, text);
+    const name = values.length === 0 || !isPrepared ? undefined : nameFor(client, text);
     const query = { text, values: values as unknown[], query_timeout: answerMsMax };
     return await client.query<Row>(name === undefined ? query : { ...query, name });
   } catch (error) {
@@ -128,32 +148,27 @@ export async function ask(
   text: string,
   values: Values,
   answerMsMax?: number,
+  isPrepared?: boolean,
 ): Promise<Row[]> {
+  async function askOnce(): Promise<Row[]> {
+    const client = await connect(pool);
+    try {
+      const { rows } = await run(client, text, values, answerMsMax, isPrepared);
+      client.release();
+      return rows;
+    } catch (error) {
+      client.release(error instanceof ConnectionLost);
+      throw error;
+    }
+  }
+
   try {
-    return await askOnce(pool, text, values, answerMsMax).catch((error: unknown) => {
-      if (error instanceof ConnectionLost || isNameUnknown(error))
-        return askOnce(pool, text, values, answerMsMax);
+    return await askOnce().catch((error: unknown) => {
+      if (error instanceof ConnectionLost || isNameUnknown(error)) return askOnce();
       throw error;
     });
   } catch (error) {
     throw asFailure(error);
-  }
-}
-
-async function askOnce(
-  pool: pg.Pool,
-  text: string,
-  values: Values,
-  answerMsMax?: number,
-): Promise<Row[]> {
-  const client = await connect(pool);
-  try {
-    const { rows } = await run(client, text, values, answerMsMax);
-    client.release();
-    return rows;
-  } catch (error) {
-    client.release(error instanceof ConnectionLost);
-    throw error;
   }
 }
 

@@ -2,7 +2,10 @@ import type pg from 'pg';
 import { OperatorError } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { readMigrations } from '../migrations.ts';
-import { run } from './connection.ts';
+import type { UpgradeProgress } from '../store.ts';
+import { distributeNewTables } from './cluster.ts';
+import { abandon, connect, run } from './connection.ts';
+import { hasOldTraces, moveOldTraces } from './move-traces.ts';
 import { stateOf } from './postgres-failures.ts';
 
 const migrations = readMigrations(new URL('../../../migrations/postgres/', import.meta.url));
@@ -14,28 +17,54 @@ const unhurriedMs = limits.postgresUnhurriedMsMax;
 
 const states = { tableExists: '42P07', notAllowed: '42501' };
 
-/** Migrates the database to the newest schema in one transaction. If several servers start at once, one of them does it. */
+/** What an upgrade needs besides the schema: connections for its batches, and who is told about them. */
+export interface Upgrade {
+  pool: pg.Pool;
+  begin: string;
+  onUpgrade(progress: UpgradeProgress): void;
+}
+
+/**
+ * Migrates the database to the newest schema, then moves the rows of older tables in small transactions. If several servers start at
+ * once, one of them does it; if it is interrupted, the next one continues.
+ */
 export async function migrate(
   client: pg.ClientBase,
   where: string,
   mustExist: boolean,
+  upgrade: Upgrade,
 ): Promise<void> {
   const version = await readVersion(client);
   if (version === null && mustExist) {
     throw new OperatorError(`${where} has no TraceTally tables.`);
   }
-  if (isCurrent(version, where)) return;
+  if (isCurrent(version, where) && !(await hasOldTraces(client))) return;
+  const holder = await connect(upgrade.pool);
+  try {
+    // Another server may be migrating, which can take long. The lock is held by a transaction, since a pooler may give every transaction
+    // another connection.
+    await run(holder, 'begin; set local idle_in_transaction_session_timeout = 0');
+    await run(holder, 'select pg_advisory_xact_lock($1)', [migrationLock], unhurriedMs);
+    await changeSchema(client, where);
+    if (await hasOldTraces(client)) await moveOldTraces(upgrade);
+    await run(holder, 'commit');
+    holder.release();
+  } catch (error) {
+    await abandon(holder, error);
+    throw explain(error, where);
+  }
+}
+
+async function changeSchema(client: pg.ClientBase, where: string): Promise<void> {
   await run(client, 'begin isolation level read committed');
   try {
     // Citus needs this to change reference and distributed tables in one transaction. Without Citus it has no effect.
     await run(client, "set local citus.multi_shard_modify_mode = 'sequential'");
-    // Another server may be migrating, which can take long.
-    await run(client, 'select pg_advisory_xact_lock($1)', [migrationLock], unhurriedMs);
     await bringUp(client, await readVersion(client), where);
     await run(client, 'commit', [], unhurriedMs);
   } catch (error) {
     await run(client, 'rollback').catch(() => {});
-    throw explain(error, where);
+    throw error;
   }
 }
 
@@ -52,6 +81,7 @@ async function bringUp(
   }
   for (const { sql } of migrations.slice(version ?? 0)) await run(client, sql, [], unhurriedMs);
   await run(client, 'update tracetally_schema set version = $1', [migrations.length]);
+  await distributeNewTables(client);
 }
 
 /**

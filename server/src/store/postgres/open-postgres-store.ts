@@ -1,9 +1,11 @@
 import type pg from 'pg';
 import { openClock } from '../../core/clock.ts';
 import { Failure, OperatorError } from '../../errors.ts';
+import { defaultRollBounds } from '../store.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { checkServer } from './check-server.ts';
+import { distributedTables } from './cluster.ts';
 import { ask, beginWriting, connect, openPools, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { openTeamsAndKeys } from './teams-and-keys.ts';
@@ -13,6 +15,8 @@ import { explainOpening, addressOf } from './address.ts';
 import type { Address } from './address.ts';
 import { openTransfer } from './transfer.ts';
 import { openReader } from './reader.ts';
+import { openOnDemandRoller } from './rebuild.ts';
+import { noRoller, openRoller } from './roller-client.ts';
 import { openSignInCodes } from './sign-in-codes.ts';
 import { openStoreBatch } from './store-batch.ts';
 import { Writer } from './writer.ts';
@@ -23,29 +27,41 @@ export interface PostgresOptions extends StoreOptions {
 
 /** Several servers can use one database. Locks in the database prevent conflicts. */
 export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
-  const { url, clock, role, mustExist = false, onClockJump = () => {} } = options;
+  const { url, role } = options;
   const address = addressOf(url);
   const open = openPools(url, role);
   try {
-    const begin = await prepare(open.writing, address, mustExist);
-    return assemble({ ...open, begin }, openClock(clock), onClockJump);
+    const { begin, isCluster } = await prepare(open.writing, address, options);
+    return assemble({ ...open, begin }, isCluster, options);
   } catch (error) {
     await open.end();
     throw error instanceof OperatorError ? error : explainOpening(error, address);
   }
 }
 
-/** Checks the server and migrates the schema. Returns the statements that begin a transaction. */
-async function prepare(pool: pg.Pool, address: Address, mustExist: boolean): Promise<string> {
+interface Prepared {
+  /** The statements that begin a writing transaction. */
+  begin: string;
+  /** Whether the tables are distributed over the nodes of a cluster. */
+  isCluster: boolean;
+}
+
+/** Checks the server and migrates the schema. */
+async function prepare(
+  pool: pg.Pool,
+  address: Address,
+  { mustExist = false, onUpgrade = () => {} }: PostgresOptions,
+): Promise<Prepared> {
   const client = await connect(pool);
   try {
     const begin = beginWriting(await checkServer(client, address.name));
     // A pooler in between may not support transactions: fail now instead of at the first write.
     await run(client, begin);
     await run(client, 'rollback');
-    await migrate(client, address.name, mustExist);
+    await migrate(client, address.name, mustExist, { pool, begin, onUpgrade });
+    const isCluster = (await distributedTables(client)).size > 0;
     client.release();
-    return begin;
+    return { begin, isCluster };
   } catch (error) {
     client.release(true);
     throw error;
@@ -55,19 +71,25 @@ async function prepare(pool: pg.Pool, address: Address, mustExist: boolean): Pro
 /** A replica is read-only too. */
 const readAccess = "select current_setting('transaction_read_only') as read_only";
 
-function assemble(
-  pools: Pools,
-  clock: ReturnType<typeof openClock>,
-  onClockJump: NonNullable<StoreOptions['onClockJump']>,
-): Store {
-  const writer = new Writer(openStoreBatch(pools, clock, onClockJump));
+function assemble(pools: Pools, isCluster: boolean, options: PostgresOptions): Store {
+  const { url, role, clock, onClockJump = () => {}, onRollFailed = () => {} } = options;
+  const { rolling = 'automatic', rollBounds: bounds = defaultRollBounds } = options;
+  const { begin, naming } = pools;
+  const roller =
+    rolling === 'manual'
+      ? noRoller
+      : openRoller({ url, role, begin, naming, bounds }, onRollFailed);
+  const onStored = roller.written;
+  const store = openStoreBatch(pools, openClock(clock), { onClockJump, onStored });
+  const writer = new Writer(store, isCluster);
   const keyUses = openKeyUses(pools);
   return {
     ...openReader(pools),
+    ...openOnDemandRoller(pools),
     ...openTeamsAndKeys(pools),
     ...openSignInCodes(pools),
     ...openAuditor(pools),
-    ...openTransfer(pools),
+    ...openTransfer(pools, onStored),
     append: (writes, moreFollow, tell) => writer.append(writes, moreFollow, tell),
     noteKeyUse: (keyId, atUs) => keyUses.note(keyId, atUs),
     async ping() {
@@ -79,6 +101,7 @@ function assemble(
     },
     async close() {
       await writer.drain();
+      await roller.close();
       await keyUses.close();
       await pools.end();
     },

@@ -20,7 +20,8 @@ const states = {
   serializationFailure: '40001',
   deadlockDetected: '40P01',
   diskFull: '53100',
-  outOfRange: '22003',
+  lockNotAvailable: '55P03',
+  queryCancelled: '57014',
   statementUnknown: '26000',
   statementKnown: '42P05',
 };
@@ -48,10 +49,6 @@ export function failureOf(error: unknown): StoreFailure {
   if (state === states.diskFull) {
     return { code: 'disk_full', isOfStore: true, isWorthRetry: false };
   }
-  // Only the sum of costs can become that large: 9.2 million traces of a million dollars.
-  if (state === states.outOfRange) {
-    return { code: 'total_cost_too_large', isOfStore: false, isWorthRetry: false };
-  }
   if (storeClasses.has(state.slice(0, 2))) {
     return { code: 'store_unavailable', isOfStore: true, isWorthRetry: false };
   }
@@ -71,6 +68,16 @@ export function sortError(error: unknown): Error {
 export function isNameUnknown(error: unknown): boolean {
   const state = stateOf(error);
   return state === states.statementUnknown || state === states.statementKnown;
+}
+
+/** A lock was not free within `lock_timeout`. */
+export function isLockTimeout(error: unknown): boolean {
+  return stateOf(error) === states.lockNotAvailable;
+}
+
+/** A statement took longer than `statement_timeout`. */
+export function isCancelled(error: unknown): boolean {
+  return stateOf(error) === states.queryCancelled;
 }
 
 /** Turns an error into the failure that callers of the store may see. */

@@ -1,20 +1,19 @@
 import { FairQueue } from '../../core/fair-queue.ts';
-import { noMeasures } from '../../core/rollup.ts';
 import type { Trace } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { chunkWork, pageRange, tracesMissing } from '../page-range.ts';
 import { traceFromRow } from '../trace-rows.ts';
+import type { TraceLookups } from '../trace-lookups.ts';
 import type { PageRequest, TraceReader } from '../trace-reader.ts';
-import { WideReads } from '../wide-reads.ts';
 import { ask as askPool } from './connection.ts';
 import type { Pools, Row, Values } from './connection.ts';
-import { openGroupCursor } from './group-cursor.ts';
-import { counterFromRow, groupFromRow, measuresFromRow } from './measures-rows.ts';
-import { ofOneTeam, readDown } from './statements.ts';
+import { counterFromRow } from './marks-rows.ts';
+import { lookUpStatements, ofOneTeam, readDown } from './statements.ts';
+import { openTallyReader } from './tally-reader.ts';
 
-export function openReader({ reading, wideReading }: Pools): TraceReader {
-  const wideReads = new WideReads(limits.postgresWideReadersMax);
+export function openReader(pools: Pools): TraceReader & TraceLookups {
+  const { reading } = pools;
   // Teams take turns, so that one team's flood of reads does not delay the others.
   const turns = new FairQueue(
     {
@@ -90,27 +89,15 @@ export function openReader({ reading, wideReading }: Pools): TraceReader {
       return rows.map((row) => traceFromRow(row, teamId));
     },
 
-    async total(teamId) {
-      const [row] = await ask(ofOneTeam.readTotal, [teamId]);
-      return row ? measuresFromRow(row) : noMeasures;
+    async lookUp(teamId, field, value, beforeSeq = Infinity) {
+      const [row] = await ask(ofOneTeam.readCounter, [teamId]);
+      const { firstSeq, lastSeq } = counterFromRow(row);
+      const toSeq = Math.min(lastSeq, beforeSeq - 1);
+      const rows = await ask(lookUpStatements[field], [teamId, value, firstSeq, toSeq]);
+      return rows.map(({ seq }) => Number(seq));
     },
 
-    async groups(teamId, dimension, rowsMax) {
-      const [top, all] = {
-        model: [ofOneTeam.readTopModels, ofOneTeam.readModels] as const,
-        feature: [ofOneTeam.readTopFeatures, ofOneTeam.readFeatures] as const,
-      }[dimension];
-      const rows = await ask(top, [teamId, rowsMax ?? limits.groupChunkRows + 1]);
-      if (rowsMax !== null || rows.length <= limits.groupChunkRows) {
-        return { first: rows.map(groupFromRow), rest: null };
-      }
-      return wideReads.open(teamId, () => openGroupCursor(wideReading, all, teamId));
-    },
-
-    async days(teamId, { firstDay, lastDay }) {
-      const rows = await ask(ofOneTeam.readDays, [teamId, firstDay, lastDay]);
-      return rows.map((row) => ({ day: row['day'] as number, measures: measuresFromRow(row) }));
-    },
+    ...openTallyReader(pools, turns),
   };
 }
 

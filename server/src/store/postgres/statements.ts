@@ -1,22 +1,34 @@
-import { allTime, dimensions, measureNames } from '../../core/rollup.ts';
-import type { Dimension } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import { payloadNames } from '../../core/trace-fields.ts';
 import type { PayloadName } from '../../core/trace-fields.ts';
-import { shortColumns as narrowAndId, traceColumns as columnsOfTrace } from '../trace-rows.ts';
+import type { LookupField } from '../trace-lookups.ts';
+import { lookupBlockBits, lookupFields } from '../trace-lookups.ts';
+import {
+  payloadColumns as columnsOfPayloads,
+  shortColumns as narrowAndId,
+  traceColumns as columnsOfTrace,
+} from '../trace-rows.ts';
 import type { PageRequest } from '../trace-reader.ts';
-import { tracesInsert } from './trace-columns.ts';
+import { payloadsInsert, tracesInsert } from './trace-columns.ts';
+import type { ColumnsInsert } from './trace-columns.ts';
 
 /**
- * Every statement on the tables of the store. If a table is distributed by team, each reference to it is restricted by `team_id = $1`, so
- * that the statement runs on one shard. A test parses all statements with PostgreSQL's own parser and checks this.
+ * The statements on teams, keys and traces; those on rollups are in `rollup-statements.ts`. If a table is distributed by team, each
+ * reference to it is restricted by `team_id = $1`, so that the statement runs on one shard. A test parses all statements with
+ * PostgreSQL's own parser and checks this.
  */
-const shortColumns = `seq, ${narrowAndId}`;
-const traceColumns = `seq, ${columnsOfTrace}`;
+const traceColumns = `t.seq, ${columnsOfTrace}`;
 
-const measureColumns = measureNames.join(', ');
-const addedUp = measureNames.map((name) => `${name} = rollups.${name} + excluded.${name}`);
-const measureArrays = measureNames.map((_, i) => `$${i + 5}::bigint[]`);
+/**
+ * Traces with their payloads, which they may not have. A subquery for each trace: as a plain join, PostgreSQL may read all payloads of the
+ * team.
+ */
+function tracesWith(payloadColumns: string): string {
+  return `traces t left join lateral (
+      select ${payloadColumns} from trace_payloads where team_id = $1 and seq = t.seq limit 1) as p on true`;
+}
+
+const wholeTraces = tracesWith(columnsOfPayloads);
 
 // --- For one team ---
 
@@ -24,6 +36,13 @@ const replaceRequest = `
     on conflict (team_id, key_hash) do update set
       body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
       rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`;
+
+/** A plain `select from unnest` would run on the coordinator; joined with the team's counter it runs on the team's shard. */
+function insertOfTeam(table: string, { columns, values, arrays, names }: ColumnsInsert): string {
+  return `
+    insert into ${table} (team_id, ${columns})
+    select c.team_id, ${values} from team_counters c, unnest(${arrays}) as u(${names}) where c.team_id = $1`;
+}
 
 const writing = {
   lockCounter: `
@@ -33,21 +52,9 @@ const writing = {
     insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
     values ($1, $2::bigint, $2::bigint - 1, 0) on conflict (team_id) do nothing`,
 
-  // All payloads are sent as one byte string, and each row has its ranges in it: an array of bytea would be sent as text, twice as long.
-  // A plain `select from unnest` would run on the coordinator; joined with the team's counter it runs on the team's shard.
-  insertTraces: `
-    insert into traces (team_id, ${tracesInsert.columns})
-    select c.team_id, ${tracesInsert.values}
-    from team_counters c, unnest(${tracesInsert.arrays}) as u(${tracesInsert.names})
-    where c.team_id = $1`,
+  insertTraces: insertOfTeam('traces', tracesInsert),
 
-  addRollups: `
-    insert into rollups (team_id, dimension, day, key, ${measureColumns})
-    select c.team_id, u.dimension, u.day, u.key, ${measureNames.map((name) => `u.${name}`).join(', ')}
-    from team_counters c, unnest($2::smallint[], $3::integer[], $4::text[], ${measureArrays.join(', ')})
-      as u(dimension, day, key, ${measureColumns})
-    where c.team_id = $1
-    on conflict (team_id, dimension, day, key) do update set ${addedUp.join(', ')}`,
+  insertPayloads: insertOfTeam('trace_payloads', payloadsInsert),
 
   moveCounter: `
     update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
@@ -61,14 +68,6 @@ const writing = {
     delete from idempotency where team_id = $1 and key_hash in (
       select key_hash from idempotency where team_id = $1 and expires_at_us <= $2
       limit ${limits.idempotencySweepRowsMax})`,
-
-  noteRequests: `
-    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
-    select c.team_id, u.key_hash, u.body_hash, u.first_seq, u.count, u.rejected, $2
-    from team_counters c, unnest($3::text[], $4::text[], $5::bigint[], $6::integer[], $7::text[])
-      as u(key_hash, body_hash, first_seq, count, rejected)
-    where c.team_id = $1
-    ${replaceRequest}`,
 
   takeRequests: `
     insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
@@ -85,10 +84,11 @@ const reading = {
 
   findTrace: `select 1 from traces where team_id = $1 and id = $2`,
 
-  readTrace: `select ${traceColumns} from traces where team_id = $1 and id = $2`,
+  readTrace: `select ${traceColumns} from ${wholeTraces} where t.team_id = $1 and id = $2`,
 
   readForward: `
-    select ${traceColumns} from traces where team_id = $1 and seq between $2 and $3 order by seq`,
+    select ${traceColumns} from ${wholeTraces}
+    where t.team_id = $1 and t.seq between $2 and $3 order by t.seq`,
 
   readPacked: readInChunks('asc', payloadNames, limits.moveBytesMax),
 
@@ -97,68 +97,68 @@ const reading = {
     where team_id = $1 and expires_at_us > $2 and key_hash > $3
     order by key_hash limit ${limits.moveRowsMax}`,
 
-  readTotal: `
-    select ${measureColumns} from rollups
-    where team_id = $1 and dimension = ${dimensions.total} and day = ${allTime} and key = ''`,
-
-  readDays: `
-    select day, ${measureColumns} from rollups
-    where team_id = $1 and dimension = ${dimensions.total} and day between $2 and $3 and key = ''
-    order by day`,
-
-  readModels: readGroups(dimensions.model),
-
-  readFeatures: readGroups(dimensions.feature),
-
-  readTopModels: `${readGroups(dimensions.model)} limit $2`,
-
-  readTopFeatures: `${readGroups(dimensions.feature)} limit $2`,
-
   auditTraces: readInChunks('asc', payloadNames, limits.auditChunkBytes, {
-    which: `seq > $2 order by seq limit ${limits.auditChunkRows}`,
+    which: `t.seq > $2 order by t.seq limit ${limits.auditChunkRows}`,
   }),
 
-  auditRollups: `
-    select dimension, day, key, ${measureColumns} from rollups
-    where team_id = $1 and (dimension, day, key) > ($2, $3, $4)
-    order by dimension, day, key limit ${limits.auditChunkRows}`,
-};
+  // Only during the migration from schema 3.
+  readOldTraces: readInChunks('asc', payloadNames, limits.moveBytesMax, {
+    from: 'old_traces t',
+    which: `t.seq > $2 order by t.seq limit ${limits.moveRowsMax}`,
+  }),
 
-/** The dimension is part of the text: as a parameter it would be planned again each time. */
-function readGroups(dimension: Dimension): string {
-  return `
-    select key, ${measureColumns} from rollups
-    where team_id = $1 and dimension = ${dimension} and day = ${allTime}
-    order by calls desc, key`;
-}
+  readMovedSeq: `select max(seq) as seq from traces where team_id = $1`,
+};
 
 /**
  * Rows between two sequence numbers, until their payloads fill a chunk. The stored length is known without reading a payload, and
- * omitted payloads are not read at all.
+ * omitted payloads are not read at all. Payloads can be checked only if all of them are read completely.
  */
 function readInChunks(
   order: 'asc' | 'desc',
   payloads: readonly PayloadName[],
   bytesMax: number,
-  { which = 'seq between $2 and $3', isCut = false } = {},
+  { which = 't.seq between $2 and $3', isCut = false, from = '' } = {},
 ) {
   const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ') || '0';
-  const cut = limits.previewStoredBytes;
+  const isWhole = payloads.length === payloadNames.length && !isCut;
+  const stored = ['zstd_mask', ...(isWhole ? ['checksum'] : [])];
+  const plain = [narrowAndId, ...stored];
+  const source = from || tracesWith([...stored, ...payloads].join(', '));
   const read = isCut
     ? [
-        ...payloads.map((name) => `substring(${name} from 1 for ${cut}) as ${name}`),
+        ...payloads.map(
+          (name) => `substring(${name} from 1 for ${limits.previewStoredBytes}) as ${name}`,
+        ),
         `${lengths} as stored_bytes`,
       ]
     : payloads;
-  const shown = [shortColumns, ...payloads, ...(isCut ? ['stored_bytes'] : [])].join(', ');
+  const shown = ['seq', ...plain, ...payloads, ...(isCut ? ['stored_bytes'] : [])].join(', ');
   return `
     select ${shown} from (
-      select ${[shortColumns, ...read].join(', ')}, sum(${lengths}) over (
-        order by seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
-      from traces where team_id = $1 and ${which}) as page
+      select ${['t.seq', ...plain, ...read].join(', ')}, sum(${lengths}) over (
+        order by t.seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
+      from ${source} where t.team_id = $1 and ${which}) as page
     where coalesce(bytes_before, 0) < ${bytesMax}
     order by seq ${order}`;
 }
+
+/**
+ * The newest traces with a value, one block after the other, as the indexes are ordered. The blocks are those of the sequence numbers
+ * from $4 down to $3.
+ */
+export const lookUpStatements: Readonly<Record<LookupField, string>> = Object.fromEntries(
+  lookupFields.map((field) => [
+    field,
+    `
+    select found.seq from generate_series($4::bigint >> ${lookupBlockBits}, $3::bigint >> ${lookupBlockBits}, -1) as block,
+      lateral (
+        select t.seq from traces t
+        where t.team_id = $1 and (t.seq >> ${lookupBlockBits}) = block and t.${field} = $2 and t.seq <= $4
+        order by t.seq desc limit ${limits.lookupRowsMax}) as found
+    limit ${limits.lookupRowsMax}`,
+  ]),
+) as Record<LookupField, string>;
 
 export const ofOneTeam = { ...writing, ...reading };
 
@@ -204,6 +204,7 @@ export const ofSmallTables = {
   addTeam: `
     insert into teams (id, name, created_at_us) values ($1, $2, $3)
     on conflict (name) do nothing returning id`,
+  readTeamIds: `select id from teams`,
   readTeamByName: `select id, name, created_at_us from teams where name = $1`,
   readTeamById: `select id, name, created_at_us from teams where id = $1`,
   addKey: `
@@ -243,6 +244,68 @@ export const overAllTeams = {
         and (k.expires_at_us is null or k.expires_at_us > $1)) as live_keys
     from teams t left join team_counters c on c.team_id = t.id order by t.name`,
   findOrphans: `
-    select o.team_id from (select distinct team_id from traces union select distinct team_id from rollups) as o
+    select o.team_id from (select distinct team_id from traces union select distinct team_id from rollup_rows) as o
     where o.team_id not in (select id from teams)`,
+  readCounters: `select team_id, first_seq, last_seq from team_counters order by team_id`,
+  // Teams with traces that are not rolled up, for example because a server was killed; the longest tails first.
+  findTails: `
+    select c.team_id, c.last_seq, m.generation, m.time_zone, m.hot_seq, m.wide_seq
+    from team_counters c join team_marks m on m.team_id = c.team_id
+    where m.is_active and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)
+    order by c.last_seq - least(m.hot_seq, m.wide_seq) desc
+    limit ${limits.rollSweepTeamsMax}`,
+};
+
+// --- For several teams in one transaction: only if the tables are not distributed ---
+
+function insertOfTeams(table: string, { columns, values, arrays, names }: ColumnsInsert): string {
+  return `
+    insert into ${table} (team_id, ${columns})
+    select u.team_id, ${values} from unnest($1::uuid[], ${arrays}) as u(team_id, ${names})`;
+}
+
+const selectCounters = `
+    select team_id, first_seq, last_seq, last_created_at_us from team_counters
+    where team_id = any($1::uuid[]) order by team_id`;
+
+export const ofManyTeams = {
+  // In a fixed order, so that two transactions never wait for each other.
+  lockCounters: `${selectCounters} for update`,
+
+  lockFreeCounters: `${selectCounters} for update skip locked`,
+
+  addCounters: `
+    insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
+    select team_id, 1, 0, 0 from unnest($1::uuid[]) as u(team_id) order by team_id
+    on conflict (team_id) do nothing`,
+
+  insertTraces: insertOfTeams('traces', tracesInsert),
+
+  insertPayloads: insertOfTeams('trace_payloads', payloadsInsert),
+
+  moveCounters: `
+    update team_counters c set last_seq = u.last_seq, last_created_at_us = u.last_us
+    from unnest($1::uuid[], $2::bigint[], $3::bigint[]) as u(team_id, last_seq, last_us)
+    where c.team_id = u.team_id`,
+
+  findRequests: `
+    select u.team_id, u.key_hash, found.*
+    from unnest($1::uuid[], $2::text[]) as u(team_id, key_hash), lateral (
+      select i.body_hash, i.first_seq, i.count, i.rejected from idempotency i
+      where i.team_id = u.team_id and i.key_hash = u.key_hash and i.expires_at_us > $3
+      limit 1) as found`,
+
+  forgetRequests: `
+    delete from idempotency i
+    using (
+      select u.team_id, expired.key_hash from unnest($1::uuid[]) as u(team_id), lateral (
+        select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= $2
+        limit ${limits.idempotencySweepRowsMax}) as expired
+      limit ${limits.postgresSharedSweepRowsMax}) as swept
+    where i.team_id = swept.team_id and i.key_hash = swept.key_hash`,
+
+  takeRequests: `
+    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
+    select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[])
+    ${replaceRequest}`,
 };

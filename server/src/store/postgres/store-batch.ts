@@ -6,41 +6,72 @@ import { failAll, storeInHalvesAsync } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
+import { manyTeamsStatements, oneTeamStatements } from './batch-statements.ts';
+import type { BatchStatements } from './batch-statements.ts';
+import { attemptBatch, wasStored } from './batch-transaction.ts';
+import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
 import type { Pools } from './connection.ts';
-import { failureOf } from './postgres-failures.ts';
-import { attemptBatch, wasStored } from './team-transaction.ts';
-import type { PackedWrite, TeamWrites } from './team-writes.ts';
+import { failureOf, isLockTimeout } from './postgres-failures.ts';
 
-/** Stores writes of one team. Never rejects: resolves with an outcome for each write. */
-export type StoreBatch = (
-  teamId: string,
-  writes: readonly TraceWrite[],
-) => Promise<readonly WriteOutcome[]>;
+/** A write of a team that another transaction has locked. It was not stored. */
+export interface LockedWrite {
+  kind: 'locked';
+}
+
+/** Stores writes. Never rejects: resolves with an outcome for each write. */
+export interface StoreBatch {
+  /** Writes of one team. Waits until the team is not locked. */
+  ofTeam(teamId: string, writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
+  /** Writes of any teams, in one transaction. Hardly waits for teams that are locked. */
+  ofTeams(writes: readonly TraceWrite[]): Promise<readonly (WriteOutcome | LockedWrite)[]>;
+}
+
+export interface BatchEvents {
+  onClockJump(jump: ClockJump): void;
+  /** Called after each commit. */
+  onStored(counters: readonly MovedCounter[]): void;
+}
+
+/** The statements to store a batch with: at first, and after a lock was not free in time. */
+interface Means {
+  first: BatchStatements;
+  skippingLocked?: BatchStatements;
+}
 
 export function openStoreBatch(
   pools: Pools,
   clock: Clock,
-  onClockJump: (jump: ClockJump) => void,
+  { onClockJump, onStored }: BatchEvents,
 ): StoreBatch {
-  function stored(batch: TeamWrites): BatchResult {
-    if (batch.jump) onClockJump(batch.jump);
+  /** Writes of teams that were left out because they are locked. */
+  const locked = new WeakSet<PackedWrite>();
+
+  function stored(batch: BatchWrites): BatchResult {
+    for (const write of batch.locked) locked.add(write);
+    onStored(batch.counters());
+    for (const jump of batch.jumps) onClockJump(jump);
     return { kind: 'stored', outcomes: batch.outcomes };
   }
 
   /** Retries as long as that may help. */
-  async function store(teamId: string, writes: readonly PackedWrite[]): Promise<BatchResult> {
+  async function store(writes: readonly PackedWrite[], means: Means): Promise<BatchResult> {
     const startMs = performance.now();
+    let statements = means.first;
     for (let attempts = 1; ; attempts++) {
-      const attempt = await attemptBatch(pools, clock, teamId, writes);
+      const attempt = await attemptBatch(pools, clock, writes, statements);
       if (attempt.kind === 'stored') return stored(attempt.batch);
       const reason = messageOf(attempt.error);
       if (attempt.kind === 'doubtful') {
-        const isStored = await wasStored(pools, teamId, attempt.batch);
+        const isStored = await wasStored(pools, attempt.batch);
         if (isStored) return stored(attempt.batch);
         if (isStored === null) {
           const unknown = `${reason}; it is not known whether the commit succeeded`;
           return { kind: 'failed', code: 'outcome_unknown', reason: unknown, isOfStore: true };
         }
+      }
+      if (means.skippingLocked && statements === means.first && isLockTimeout(attempt.error)) {
+        statements = means.skippingLocked;
+        continue;
       }
       const { code, isOfStore, isWorthRetry } = failureOf(attempt.error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
@@ -52,13 +83,35 @@ export function openStoreBatch(
     }
   }
 
-  return async (teamId, writes) => {
+  async function storeAll(
+    writes: readonly TraceWrite[],
+    means: Means,
+  ): Promise<readonly (WriteOutcome | LockedWrite)[]> {
     try {
       // Before the transaction, so that no lock is held during compression.
       const packed = writes.map((write) => ({ write, payloads: write.drafts.map(packPayloads) }));
-      return await storeInHalvesAsync(packed, (batch) => store(teamId, batch));
+      const outcomes = await storeInHalvesAsync(packed, (batch) => store(batch, means));
+      return outcomes.map((outcome, i) => {
+        const write = packed[i];
+        return write && locked.has(write) ? isLocked : outcome;
+      });
     } catch (error) {
       return failAll(writes, { code: 'internal', reason: messageOf(error) });
     }
+  }
+
+  const ofManyTeams: Means = {
+    first: manyTeamsStatements(pools.begin, false),
+    skippingLocked: manyTeamsStatements(pools.begin, true),
+  };
+  return {
+    ofTeam: (teamId, writes) =>
+      // Without statements that skip locked teams no write is left out.
+      storeAll(writes, { first: oneTeamStatements(pools.begin, teamId) }) as Promise<
+        readonly WriteOutcome[]
+      >,
+    ofTeams: (writes) => storeAll(writes, ofManyTeams),
   };
 }
+
+const isLocked: LockedWrite = { kind: 'locked' };

@@ -12,6 +12,17 @@ export const tablesOnEveryNode = [
 ] as const;
 
 /** The others are co-located with the first one. */
-export const tablesByTeam = ['team_counters', 'traces', 'rollups', 'idempotency'] as const;
+export const tablesByTeam = [
+  'team_counters',
+  'traces',
+  'trace_payloads',
+  'team_marks',
+  'rollup_rows',
+  'rollup_groups',
+  'idempotency',
+] as const;
+
+/** Tables of schema 3. They exist only until their rows have been moved. */
+export const oldTables = ['old_traces', 'old_rollups'] as const;
 
 export const teamColumn = 'team_id';

@@ -1,9 +1,12 @@
+import type pg from 'pg';
 import { parseUuid, uuidV7 } from '../../core/uuid.ts';
 import { keyFromRow, newKeyValues, teamFromRow } from '../key-rows.ts';
+import { defaultTimeZone, firstGeneration } from '../team-marks.ts';
 import type { HashedKey, KeyDirectory, Team, TeamDirectory } from '../teams-and-keys.ts';
 import { ask, inTransaction, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { openKeyFinder } from './key-finder.ts';
+import { ofMarks } from './rollup-statements.ts';
 import { ofSmallTables, overAllTeams } from './statements.ts';
 
 /** The tables of teams and API keys: read to authenticate requests, written mostly by commands. */
@@ -23,14 +26,13 @@ export function openTeamsAndKeys({
   }
 
   return {
-    async ensureTeam(name, nowUs) {
+    async ensureTeam(name, nowUs, timeZone) {
       const found = await readTeam(ofSmallTables.readTeamByName, name);
       if (found) return { team: found, created: false };
       const team = { id: uuidV7(nowUs), name, createdAtUs: nowUs };
-      const created = await inTransaction(writing, begin, async (client) => {
-        const { rowCount } = await run(client, ofSmallTables.addTeam, [team.id, name, nowUs]);
-        return rowCount === 1;
-      });
+      const created = await inTransaction(writing, begin, (client) =>
+        addTeam(client, team, timeZone),
+      );
       if (created) return { team, created };
       // Another process has created it; the insert waited for that commit.
       const theirs = await readTeam(ofSmallTables.readTeamByName, name);
@@ -83,4 +85,16 @@ export function openTeamsAndKeys({
       return rows.map(keyFromRow);
     },
   };
+}
+
+/** Adds a team with its marks. False if the name is taken. */
+export async function addTeam(
+  client: pg.ClientBase,
+  { id, name, createdAtUs }: Team,
+  timeZone: string = defaultTimeZone,
+): Promise<boolean> {
+  const { rowCount } = await run(client, ofSmallTables.addTeam, [id, name, createdAtUs]);
+  if (rowCount !== 1) return false;
+  await run(client, ofMarks.addMarks, [id, firstGeneration, timeZone, true, 0]);
+  return true;
 }

@@ -1,6 +1,7 @@
 import { compile } from '../../core/compile.ts';
 import { columnOf, narrowNames, payloadNames, traceFields } from '../../core/trace-fields.ts';
 import type { FieldKind, NarrowTrace, PayloadName } from '../../core/trace-fields.ts';
+import { checksumOf, hasPayloads } from '../payload.ts';
 import type { PackedPayloads } from '../payload.ts';
 import type { Assigned } from '../sequencer.ts';
 import { narrowSources } from '../trace-rows.ts';
@@ -8,12 +9,13 @@ import type { ColumnValue } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import type { Values } from './connection.ts';
 
-/** How each kind of field is sent as a column of `unnest`. */
-const arrayTypes: Record<Exclude<FieldKind, 'text'>, string> = {
+/** How each kind of narrow field is sent as a column of `unnest`. */
+const arrayTypes: Record<Exclude<FieldKind, 'text' | 'metadata'>, string> = {
   label: 'text[]',
   count: 'integer[]',
   dollars: 'double precision[]',
   status: 'boolean[]',
+  time: 'bigint[]',
 };
 
 const narrow = narrowNames.map((name, i) => {
@@ -22,64 +24,136 @@ const narrow = narrowNames.map((name, i) => {
   return { column: columnOf(name), type, isText: type === 'text[]', valueOf };
 });
 
-/** The columns that `unnest` returns: name and type, in the order of `TraceColumns.values()` after the bytes. */
-const sentColumns: readonly (readonly [name: string, type: string])[] = [
+type SentColumn = readonly [name: string, type: string];
+
+/** In the order of `TraceColumns.traceValues()`. */
+const traceColumns: readonly SentColumn[] = [
   ['seq', 'bigint[]'],
   ['id', 'uuid[]'],
   ['created_at_us', 'bigint[]'],
-  ...narrow.map(({ column, type }) => [column, type] as const),
+  ...narrow.map(({ column, type }): SentColumn => [column, type]),
+];
+
+/** In the order of `TraceColumns.payloadValues()` after the bytes. */
+const payloadColumns: readonly SentColumn[] = [
+  ['seq', 'bigint[]'],
   ['zstd_mask', 'smallint[]'],
-  ...payloadNames.flatMap((name) => [
-    [`${name}_at`, 'integer[]'] as const,
-    [`${name}_length`, 'integer[]'] as const,
+  ['checksum', 'bigint[]'],
+  ...payloadNames.flatMap((name): SentColumn[] => [
+    [`${name}_at`, 'integer[]'],
+    [`${name}_length`, 'integer[]'],
   ]),
 ];
 
-/** The parts of `insertTraces`: the bytes are its second parameter, the columns for `unnest` follow. */
-const plain = ['seq', 'id', 'created_at_us', ...narrow.map(({ column }) => column), 'zstd_mask'];
-export const tracesInsert = {
-  columns: [...plain, ...payloadNames].join(', '),
-  values: [
-    ...plain.map((column) => `u.${column}`),
-    ...payloadNames.map((name) => `substring($2::bytea from u.${name}_at for u.${name}_length)`),
-  ].join(', '),
-  arrays: sentColumns.map(([, type], i) => `$${i + 3}::${type}`).join(', '),
-  names: sentColumns.map(([name]) => name).join(', '),
+/** The parts of an insert from `unnest`, whose parameters follow the team's. */
+export interface ColumnsInsert {
+  columns: string;
+  values: string;
+  arrays: string;
+  names: string;
+}
+
+export const tracesInsert: ColumnsInsert = {
+  columns: namesOf(traceColumns).join(', '),
+  values: namesOf(traceColumns)
+    .map((name) => `u.${name}`)
+    .join(', '),
+  arrays: arraysFrom(2, traceColumns),
+  names: namesOf(traceColumns).join(', '),
 };
 
-/** The traces of one batch as columns, as `unnest` needs them. */
+/** The bytes of all payloads are one parameter, and each row has its ranges in it: an array of bytea would be sent as text, twice as long. */
+export const payloadsInsert: ColumnsInsert = {
+  columns: ['seq', 'zstd_mask', 'checksum', ...payloadNames].join(', '),
+  values: [
+    'u.seq, u.zstd_mask, u.checksum',
+    ...payloadNames.map((name) => `substring($2::bytea from u.${name}_at for u.${name}_length)`),
+  ].join(', '),
+  arrays: arraysFrom(3, payloadColumns),
+  names: namesOf(payloadColumns).join(', '),
+};
+
+function namesOf(columns: readonly SentColumn[]): string[] {
+  return columns.map(([name]) => name);
+}
+
+function arraysFrom(first: number, columns: readonly SentColumn[]): string {
+  return columns.map(([, type], i) => `$${first + i}::${type}`).join(', ');
+}
+
+/** `unnest` fills up shorter arrays with null, and most optional fields are not set in any trace of a batch. */
+const noValues = '{}';
+
+/** The traces of one batch as columns, as `unnest` needs them. They may belong to several teams. */
 export class TraceColumns {
   readonly #rows: TraceRow[] = [];
+  readonly #payloads: PayloadRow[] = [];
   readonly #bytes: Uint8Array[] = [];
   #bytesBefore = 0;
 
-  get firstId(): string | null {
-    return this.#rows[0]?.assigned.id ?? null;
+  /** One trace of the batch, by which it can be found; null if the batch is empty. */
+  get first(): { teamId: string; id: string } | null {
+    const [row] = this.#rows;
+    return row ? { teamId: row.teamId, id: row.assigned.id } : null;
   }
 
-  add(assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void {
+  add(teamId: string, assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void {
+    this.#rows.push({ teamId, assigned, trace });
+    if (!hasPayloads(payloads)) return;
     const ranges = payloadNames.map((name) => this.#append(payloads, name));
-    this.#rows.push({ assigned, trace, zstdMask: payloads.zstdMask, ranges });
+    // Traces of schema 3 have no checksum yet.
+    const { zstdMask, checksum } = payloads;
+    this.#payloads.push({
+      teamId,
+      seq: assigned.seq,
+      zstdMask,
+      checksum: checksum ?? checksumOf(payloads),
+      ranges,
+    });
   }
 
-  /** The parameters of `insertTraces` after the team. */
-  values(): Values {
+  /** The parameters of an insert into `traces` after the team. */
+  traceValues(): Values {
     const rows = this.#rows;
     return [
-      Buffer.concat(this.#bytes),
       arrayOfPlain(rows.map(({ assigned }) => assigned.seq)),
       arrayOfPlain(rows.map(({ assigned }) => assigned.id)),
       arrayOfPlain(rows.map(({ assigned }) => assigned.createdAtUs)),
       ...narrow.map(({ isText, valueOf }) => {
         const values = rows.map(({ trace }) => valueOf(trace));
+        if (values.every((value) => value === null)) return noValues;
         return isText ? arrayOfText(values as (string | null)[]) : arrayOfPlain(values);
       }),
+    ];
+  }
+
+  /** The team of each trace. */
+  traceTeams(): string {
+    return arrayOfPlain(this.#rows.map(({ teamId }) => teamId));
+  }
+
+  get hasPayloads(): boolean {
+    return this.#payloads.length > 0;
+  }
+
+  /** The parameters of an insert into `trace_payloads` after the team. */
+  payloadValues(): Values {
+    const rows = this.#payloads;
+    return [
+      Buffer.concat(this.#bytes),
+      arrayOfPlain(rows.map(({ seq }) => seq)),
       arrayOfPlain(rows.map(({ zstdMask }) => zstdMask)),
+      arrayOfPlain(rows.map(({ checksum }) => checksum)),
       ...payloadNames.flatMap((_, i) => [
         arrayOfPlain(rows.map(({ ranges }) => ranges[i]?.at ?? null)),
         arrayOfPlain(rows.map(({ ranges }) => ranges[i]?.length ?? null)),
       ]),
     ];
+  }
+
+  /** The team of each row of payloads. */
+  payloadTeams(): string {
+    return arrayOfPlain(this.#payloads.map(({ teamId }) => teamId));
   }
 
   #append(payloads: PackedPayloads, name: PayloadName): ByteRange | null {
@@ -93,9 +167,16 @@ export class TraceColumns {
 }
 
 interface TraceRow {
+  teamId: string;
   assigned: Assigned;
   trace: NarrowTrace;
+}
+
+interface PayloadRow {
+  teamId: string;
+  seq: number;
   zstdMask: number;
+  checksum: number;
   ranges: readonly (ByteRange | null)[];
 }
 

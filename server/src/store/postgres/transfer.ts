@@ -1,19 +1,25 @@
 import { counted } from '../../core/counted.ts';
+import type pg from 'pg';
 import { limits } from '../../limits.ts';
 import { requestFromRow, takenKeyValues } from '../key-rows.ts';
 import { TeamBatch } from '../team-batch.ts';
 import { packedFromRow } from '../trace-rows.ts';
 import { nameIsTaken } from '../transfer.ts';
 import type { Transfer } from '../transfer.ts';
+import { lockTeam } from './batch-statements.ts';
 import { sumOverNodes } from './cluster.ts';
 import { ask, inTransaction, run, serverName } from './connection.ts';
 import type { Pools } from './connection.ts';
-import { counterFromRow, rollupColumns } from './measures-rows.ts';
+import { counterFromRow } from './marks-rows.ts';
+import type { WrittenTeam } from './roller-messages.ts';
 import { ofOneTeam, ofSmallTables } from './statements.ts';
-import { lockTeam } from './team-transaction.ts';
+import { addTeam } from './teams-and-keys.ts';
 import { TraceColumns } from './trace-columns.ts';
 
-export function openTransfer({ reading, writing, begin }: Pools): Transfer {
+export function openTransfer(
+  { reading, writing, begin }: Pools,
+  onStored: (teams: readonly WrittenTeam[]) => void,
+): Transfer {
   return {
     async claim() {
       const connections = await sumOverNodes({ reading }, countServers);
@@ -36,12 +42,11 @@ export function openTransfer({ reading, writing, begin }: Pools): Transfer {
       return rows.map(requestFromRow);
     },
 
-    async takeTeam({ id, name, createdAtUs }) {
+    async takeTeam({ id, name, createdAtUs }, timeZone) {
       const [found] = await ask(reading, ofSmallTables.readTeamById, [id]);
       if (found) return;
       await inTransaction(writing, begin, async (client) => {
-        const { rowCount } = await run(client, ofSmallTables.addTeam, [id, name, createdAtUs]);
-        if (rowCount === 1) return;
+        if (await addTeam(client, { id, name, createdAtUs }, timeZone)) return;
         // Another process may have just added the same team.
         const there = await run(client, ofSmallTables.readTeamById, [id]);
         if (there.rowCount !== 1) throw nameIsTaken(name);
@@ -51,21 +56,20 @@ export function openTransfer({ reading, writing, begin }: Pools): Transfer {
     async takeTraces(teamId, traces) {
       const [first] = traces;
       if (!first) return { kind: 'taken' };
-      return inTransaction(writing, begin, async (client) => {
+      const lastSeq = await inTransaction(writing, begin, async (client) => {
         const counter = await lockTeam(client, teamId, first.seq);
-        const { lastSeq } = counter;
-        if (first.seq !== lastSeq + 1) return { kind: 'not-next', lastSeq };
+        if (first.seq !== counter.lastSeq + 1) return counter.lastSeq;
         const columns = new TraceColumns();
-        const batch = new TeamBatch(teamId, counter, (...row) => columns.add(...row));
+        const batch = new TeamBatch(teamId, counter, (...row) => columns.add(teamId, ...row));
         batch.take(traces);
-        await run(client, ofOneTeam.insertTraces, [teamId, ...columns.values()]);
-        for (const deltas of batch.deltas()) {
-          await run(client, ofOneTeam.addRollups, [teamId, ...rollupColumns(deltas)]);
-        }
+        await insertColumns(client, teamId, columns);
         const { lastSeq: newSeq, lastUs } = batch.counter;
         await run(client, ofOneTeam.moveCounter, [teamId, newSeq, lastUs]);
-        return { kind: 'taken' };
+        return null;
       });
+      if (lastSeq !== null) return { kind: 'not-next', lastSeq };
+      onStored([{ teamId, fromSeq: first.seq - 1, lastSeq: first.seq + traces.length - 1 }]);
+      return { kind: 'taken' };
     },
 
     async takeRequests(teamId, requests) {
@@ -94,6 +98,17 @@ export function openTransfer({ reading, writing, begin }: Pools): Transfer {
       });
     },
   };
+}
+
+/** Inserts traces of one team and their payloads. */
+export async function insertColumns(
+  client: pg.ClientBase,
+  teamId: string,
+  columns: TraceColumns,
+): Promise<void> {
+  await run(client, ofOneTeam.insertTraces, [teamId, ...columns.traceValues()]);
+  if (!columns.hasPayloads) return;
+  await run(client, ofOneTeam.insertPayloads, [teamId, ...columns.payloadValues()]);
 }
 
 /** Every server has at least one open connection; tools use another application name. */

@@ -2,24 +2,27 @@ import { draftBytes } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../trace-writer.ts';
-import type { StoreBatch } from './store-batch.ts';
+import type { LockedWrite, StoreBatch } from './store-batch.ts';
+import { failLate, takeFairly, takeOfTeam } from './writing-lines.ts';
+import type { TeamLine, Waiting } from './writing-lines.ts';
 
 /**
- * Each team has a lane with one transaction at a time, since its counter row is locked; writes that arrive in the meantime share
- * the next one. Lanes of different teams run in parallel, as many as there are connections, and take turns.
+ * Writes that arrive while a transaction is running share the next one, whatever teams they belong to. A team that another process has
+ * locked gets a transaction of its own until that works again, so that it delays no other team. On a Citus cluster every team has its
+ * own transactions, since those stay on one node.
  */
 export class Writer implements TraceWriter {
   readonly #store: StoreBatch;
-  readonly #lanes = new Map<string, Lane>();
-  /** Lanes that wait because more writes follow in this turn. */
-  #held: Lane[] = [];
-  /** Lanes that run next, in this order. */
-  readonly #ready: Lane[] = [];
-  #running = 0;
+  readonly #isCluster: boolean;
+  /** Teams with waiting or running writes, in the order of their turns. */
+  readonly #lines = new Map<string, TeamLine>();
+  #sharedRunning = 0;
+  #apartRunning = 0;
   #idle: (() => void)[] = [];
 
-  constructor(store: StoreBatch) {
+  constructor(store: StoreBatch, isCluster: boolean) {
     this.#store = store;
+    this.#isCluster = isCluster;
   }
 
   append(
@@ -35,23 +38,22 @@ export class Writer implements TraceWriter {
     for (const [i, write] of writes.entries()) {
       const settle = (outcome: WriteOutcome): void => {
         outcomes[i] = outcome;
-        // This caller need not wait for another team's transaction.
+        // This caller need not wait for another transaction.
         tell(i, outcome);
         left -= 1;
         if (left === 0) resolve(outcomes);
       };
-      const lane = this.#laneOf(write.teamId);
-      lane.waiting.push({ write, sinceMs, settle });
-      if (this.#held.at(-1) !== lane) this.#held.push(lane);
+      const bytes = write.drafts.reduce((sum, draft) => sum + draftBytes(draft), 0);
+      this.#lineOf(write.teamId).waiting.push({ write, bytes, sinceMs, settle });
     }
-    if (!moreFollow) this.#wake();
+    if (!moreFollow) this.#start();
     return promise;
   }
 
   /** Throws if a write has waited too long. */
   ping(): void {
     const nowMs = performance.now();
-    for (const { busySinceMs, waiting } of this.#lanes.values()) {
+    for (const { busySinceMs, waiting } of this.#lines.values()) {
       const ageMs = nowMs - (busySinceMs ?? waiting[0]?.sinceMs ?? nowMs);
       if (ageMs > limits.writerStallMsMax) {
         const cause = `a write has waited for ${Math.round(ageMs)} ms`;
@@ -62,96 +64,88 @@ export class Writer implements TraceWriter {
 
   /** Resolves when no write is waiting. */
   drain(): Promise<void> {
-    if (this.#lanes.size === 0) return Promise.resolve();
-    this.#wake();
+    if (this.#lines.size === 0) return Promise.resolve();
+    this.#start();
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#idle.push(resolve);
     return promise;
   }
 
-  #laneOf(teamId: string): Lane {
-    let lane = this.#lanes.get(teamId);
-    if (!lane) {
-      lane = { teamId, waiting: [], busySinceMs: null, isQueued: false };
-      this.#lanes.set(teamId, lane);
+  #lineOf(teamId: string): TeamLine {
+    let line = this.#lines.get(teamId);
+    if (!line) {
+      line = { teamId, waiting: [], busySinceMs: null, isApart: this.#isCluster };
+      this.#lines.set(teamId, line);
     }
-    return lane;
+    return line;
   }
 
-  #wake(): void {
-    for (const lane of this.#held) this.#queue(lane);
-    this.#held = [];
-    this.#startLanes();
-  }
-
-  #queue(lane: Lane): void {
-    if (lane.isQueued || lane.busySinceMs !== null || lane.waiting.length === 0) return;
-    lane.isQueued = true;
-    this.#ready.push(lane);
-  }
-
-  #startLanes(): void {
-    while (this.#running < limits.postgresWritersMax) {
-      const lane = this.#ready.shift();
-      if (!lane) return;
-      lane.isQueued = false;
-      this.#running += 1;
-      void this.#runOnce(lane);
+  #start(): void {
+    const free = [...this.#lines.values()].filter(({ busySinceMs }) => busySinceMs === null);
+    for (const line of free) {
+      failLate(line);
+      if (line.waiting.length === 0) this.#lines.delete(line.teamId);
     }
-  }
-
-  async #runOnce(lane: Lane): Promise<void> {
-    failLate(lane);
-    const taken = takeBatch(lane);
-    lane.busySinceMs = taken[0]?.sinceMs ?? performance.now();
-    const writes = taken.map(({ write }) => write);
-    const outcomes = await (taken.length === 0 ? [] : this.#store(lane.teamId, writes));
-    lane.busySinceMs = null;
-    this.#running -= 1;
-    for (const [i, { settle }] of taken.entries()) settle(outcomes[i] ?? noOutcome);
-    if (lane.waiting.length === 0) this.#lanes.delete(lane.teamId);
-    else this.#queue(lane);
-    this.#startLanes();
-    if (this.#lanes.size > 0) return;
+    const shared = free.filter(({ isApart, waiting }) => !isApart && waiting.length > 0);
+    if (shared.length > 0 && this.#sharedRunning < limits.postgresSharedWritersMax) {
+      void this.#runShared(takeFairly(shared));
+    }
+    for (const line of free) {
+      if (this.#apartRunning >= limits.postgresWritersMax - limits.postgresSharedWritersMax) break;
+      if (line.isApart && line.waiting.length > 0) void this.#runApart(line, takeOfTeam(line));
+    }
+    if (this.#lines.size > 0) return;
     for (const resolve of this.#idle) resolve();
     this.#idle = [];
   }
-}
 
-interface Waiting {
-  write: TraceWrite;
-  sinceMs: number;
-  settle(outcome: WriteOutcome): void;
-}
-
-interface Lane {
-  teamId: string;
-  waiting: Waiting[];
-  /** When the oldest write of the running transaction arrived; null if none is running. */
-  busySinceMs: number | null;
-  /** Whether it is in the queue of lanes that run next. */
-  isQueued: boolean;
-}
-
-/** Fails writes that have waited too long. They were not sent to the database, so they are certainly not stored. */
-function failLate({ waiting }: Lane): void {
-  const latestMs = performance.now() - limits.postgresWaitMsMax;
-  const inTime = waiting.findIndex(({ sinceMs }) => sinceMs >= latestMs);
-  for (const { settle } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
-    settle({ kind: 'failed', code: 'store_unavailable', reason: 'the write waited too long' });
+  async #runShared(taken: readonly Waiting[]): Promise<void> {
+    this.#sharedRunning += 1;
+    this.#occupy(taken);
+    const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
+    this.#sharedRunning -= 1;
+    this.#settle(taken, outcomes);
   }
-}
 
-/** As many of the writes as fit into one transaction, and at least one. */
-function takeBatch(lane: Lane): Waiting[] {
-  let rows = 0;
-  let bytes = 0;
-  const isFull = lane.waiting.findIndex(({ write }, i) => {
-    rows += write.drafts.length;
-    for (const draft of write.drafts) bytes += draftBytes(draft);
-    return i > 0 && (rows > limits.commitRowsMax || bytes > limits.commitBytesMax);
-  });
-  return lane.waiting.splice(0, isFull === -1 ? lane.waiting.length : isFull);
+  async #runApart(line: TeamLine, taken: readonly Waiting[]): Promise<void> {
+    this.#apartRunning += 1;
+    this.#occupy(taken);
+    const outcomes = await this.#store.ofTeam(
+      line.teamId,
+      taken.map(({ write }) => write),
+    );
+    this.#apartRunning -= 1;
+    // The lock was free again.
+    if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = this.#isCluster;
+    this.#settle(taken, outcomes);
+  }
+
+  #occupy(taken: readonly Waiting[]): void {
+    for (const { write, sinceMs } of taken) {
+      const line = this.#lineOf(write.teamId);
+      line.busySinceMs ??= sinceMs;
+      // The team's next turn comes after those of the others.
+      this.#lines.delete(line.teamId);
+      this.#lines.set(line.teamId, line);
+    }
+  }
+
+  #settle(taken: readonly Waiting[], outcomes: readonly (WriteOutcome | LockedWrite)[]): void {
+    const again = new Map<TeamLine, Waiting[]>();
+    for (const [i, one] of taken.entries()) {
+      const line = this.#lineOf(one.write.teamId);
+      line.busySinceMs = null;
+      const outcome = outcomes[i] ?? noOutcome;
+      if (outcome.kind === 'locked') {
+        line.isApart = true;
+        again.set(line, [...(again.get(line) ?? []), one]);
+      } else {
+        one.settle(outcome);
+      }
+    }
+    for (const [line, writes] of again) line.waiting.unshift(...writes);
+    this.#start();
+  }
 }
 
 const noOutcome: WriteOutcome = { kind: 'failed', code: 'internal', reason: 'no outcome' };

@@ -1,11 +1,13 @@
 import type { DatabaseSync } from 'node:sqlite';
-import type { Dimension, Rollup } from '../../core/rollup.ts';
-import { payloadNames } from '../../core/trace-fields.ts';
 import { limits } from '../../limits.ts';
-import type { AuditedTrace, Auditor } from '../audit.ts';
-import { auditedFromRow, damageFromRow, traceColumns } from '../trace-rows.ts';
+import type { AuditedRollup, AuditedTrace, Auditor, StoredLookup } from '../audit.ts';
+import { auditedFromRow, damageFromRow, payloadColumns, traceColumns } from '../trace-rows.ts';
 import { openReading } from './connection.ts';
-import { measureColumns, measuresFromRow, prepareMeasures } from './measures-rows.ts';
+import { hasTable, oldPayloads, oldTraces } from './move-old-traces.ts';
+import { activeMarks } from './roller.ts';
+import { groupOfValues, rollupColumns, rollupTables } from './rollup-values.ts';
+import type { RollupValues } from './rollup-values.ts';
+import { openRollupTables } from './rollup-tables.ts';
 import { firstRowIdOf, lastRowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import { openTraceTables } from './trace-tables.ts';
 
@@ -16,10 +18,13 @@ export function openAuditor(path: string): Auditor {
       using db = openReading(path);
       db.exec('begin');
       const { teamNo, ...counter } = openTraceTables(db).counter(teamId);
+      const marks = activeMarks(openRollupTables(db).marks(teamNo), teamId);
       return await look({
         ...counter,
+        marks,
         traces: inChunks(auditedTraces(db, teamNo)),
-        rollups: inChunks(rollupsOf(db, teamNo)),
+        rollups: inChunks(rollupsOf(db, teamNo, marks.generation)),
+        lookups: inChunks(lookupsOf(db, teamNo)),
       });
     },
 
@@ -32,50 +37,83 @@ export function openAuditor(path: string): Auditor {
         .filter((line) => line !== 'ok');
       const orphans = db
         .prepare(
-          `select team_no from (select team_no from rollups union select ${teamOfRowId} from traces)
-           where team_no not in (select no from teams)`,
+          `select team_no from (${tablesOfTeams.join(' union ')}) where team_no not in (select no from teams)`,
         )
         .all();
       for (const row of orphans)
         problems.push(`rows of a team that does not exist: team number ${String(row['team_no'])}`);
+      const lost = db.prepare(
+        'select count(*) as n from trace_payloads where key not in (select key from traces)',
+      );
+      const count = Number(lost.get()?.['n']);
+      if (count > 0) problems.push(`payloads without a trace: ${count}`);
       return problems;
     },
   };
 }
 
-/** What of each trace cannot be read. It reads only columns of the first schema, so a file that was not migrated yet will do. */
+const tablesOfTeams = [
+  ...['team_marks', 'rollup_groups'].map((table) => `select team_no from ${table}`),
+  `select ${teamOfRowId} as team_no from traces`,
+];
+
+/** What of each trace cannot be read. A file of an older schema will do, and one whose upgrade was interrupted. */
 export function* damageOf(
   db: DatabaseSync,
   teamNo: number,
 ): Generator<Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>> {
-  const columns = ['id', 'zstd_mask', ...payloadNames].join(', ');
-  for (const row of tracesOf(db, teamNo, columns)) yield damageFromRow(row);
+  const isNew = hasTable(db, 'trace_payloads');
+  if (isNew) {
+    for (const row of tracesOf(db, teamNo, damageColumns, traceTables)) yield damageFromRow(row);
+  }
+  for (const table of isNew ? [oldTraces] : ['traces']) {
+    if (!hasTable(db, table)) continue;
+    const columns = ['id', 'zstd_mask', ...oldPayloads(db, table)].join(', ');
+    for (const row of tracesOf(db, teamNo, columns, table)) yield damageFromRow(row);
+  }
 }
+
+const traceTables = 'traces left join trace_payloads using (key)';
+const damageColumns = `id, ${payloadColumns}`;
 
 /** Every trace of a team, each payload decoded. */
 function* auditedTraces(db: DatabaseSync, teamNo: number): Generator<AuditedTrace> {
-  for (const row of tracesOf(db, teamNo, traceColumns)) yield auditedFromRow(row);
+  for (const row of tracesOf(db, teamNo, traceColumns, traceTables)) yield auditedFromRow(row);
 }
 
-function tracesOf(db: DatabaseSync, teamNo: number, columns: string) {
+function tracesOf(db: DatabaseSync, teamNo: number, columns: string, tables: string) {
   return db
     .prepare(
-      `select ${seqOfRowId} as seq, ${columns} from traces
+      `select ${seqOfRowId} as seq, ${columns} from ${tables}
        where key between ${firstRowIdOf} and ${lastRowIdOf} order by key`,
     )
     .iterate(teamNo, teamNo);
 }
 
-function* rollupsOf(db: DatabaseSync, teamNo: number): Generator<Rollup> {
-  const sql = `select dimension, day, key, ${measureColumns} from rollups where team_no = ?`;
-  for (const row of prepareMeasures(db, sql).iterate(teamNo)) {
-    const [dimension, day, group] = row;
-    yield {
-      dimension: Number(dimension) as Dimension,
-      day: Number(day),
-      group: group as string,
-      measures: measuresFromRow(row, 3),
-    };
+function* rollupsOf(
+  db: DatabaseSync,
+  teamNo: number,
+  generation: number,
+): Generator<AuditedRollup> {
+  const read = db.prepare(
+    `select r.group_hash, ${rollupColumns} from ${rollupTables('left join')} where r.team_no = ? and r.generation = ?`,
+  );
+  read.setReturnArrays(true);
+  for (const row of read.iterate(teamNo, generation)) {
+    const [hash, ...values] = row as unknown as [Uint8Array, ...RollupValues];
+    const [set, grain, bucket, calls, sums, isError] = values;
+    const group = isError === null ? null : groupOfValues(values);
+    yield { set, grain, bucket, hash, calls, sums, group };
+  }
+}
+
+function* lookupsOf(db: DatabaseSync, teamNo: number): Generator<StoredLookup> {
+  const read = db.prepare(
+    'select seq, hash from trace_lookups where team_no = ? order by block, seq, hash',
+  );
+  read.setReadBigInts(true);
+  for (const row of read.iterate(teamNo)) {
+    yield { seq: Number(row['seq']), hash: row['hash'] as bigint };
   }
 }
 

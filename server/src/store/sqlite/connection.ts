@@ -10,6 +10,9 @@ export const applicationId = 0x54546c79;
 /** 3.51.3 fixed a bug that could lose committed data when the WAL is reset. */
 const oldestSqlite = [3, 51, 3] as const;
 
+/** FULL syncs the WAL at each commit. NORMAL would lose acknowledged traces in a power failure. */
+const syncEachCommit = 'pragma synchronous = full';
+
 /** Opens a connection for writing. All settings that durability depends on are set here. */
 export function openWriting(path: string): DatabaseSync {
   refuseOldSqlite();
@@ -17,8 +20,7 @@ export function openWriting(path: string): DatabaseSync {
     timeout: limits.busyTimeoutMs,
     enableForeignKeyConstraints: true,
   });
-  // FULL syncs the WAL at each commit. NORMAL would lose acknowledged traces in a power failure.
-  db.exec('pragma synchronous = full');
+  db.exec(syncEachCommit);
   const { journal_mode: mode } = db.prepare('pragma journal_mode = wal').get() ?? {};
   if (mode !== 'wal') {
     db.close();
@@ -50,6 +52,19 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
   }
 }
 
+/**
+ * Runs the work in a transaction that is not synced: it reaches the disk with the next commit that is. After a power failure it may be
+ * missing, so it must be something that can be done again.
+ */
+export function inUnsyncedTransaction<T>(db: DatabaseSync, work: () => T): T {
+  db.exec('pragma synchronous = normal');
+  try {
+    return inTransaction(db, work);
+  } finally {
+    db.exec(syncEachCommit);
+  }
+}
+
 /** Runs the work without waiting for locks: it fails immediately if another process holds one. */
 export function withoutWaiting(db: DatabaseSync, work: () => void): void {
   db.exec('pragma busy_timeout = 0');
@@ -64,12 +79,16 @@ export function withoutWaiting(db: DatabaseSync, work: () => void): void {
  * Runs one short transaction on the main thread of a server. It retries instead of blocking on the lock, since the writer may hold
  * the lock until the main thread sends it the rest of its batch.
  */
-export async function retryWhileBusy<T>(db: DatabaseSync, work: () => T): Promise<T> {
+export async function retryWhileBusy<T>(
+  db: DatabaseSync,
+  work: () => T,
+  transaction: typeof inTransaction = inTransaction,
+): Promise<T> {
   const untilMs = performance.now() + limits.busyTimeoutMs;
   for (;;) {
     try {
       let result: { value: T } | undefined;
-      withoutWaiting(db, () => (result = { value: inTransaction(db, work) }));
+      withoutWaiting(db, () => (result = { value: transaction(db, work) }));
       if (result) return result.value;
     } catch (error) {
       if (!isBusy(error) || performance.now() > untilMs) throw error;

@@ -1,6 +1,7 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure, OperatorError, messageOf } from '../../errors.ts';
+import { defaultRollBounds } from '../store.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { openReading, openWriting } from './connection.ts';
@@ -9,10 +10,12 @@ import { openTeamsAndKeys } from './teams-and-keys.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { watchOpenFiles } from './open-files.ts';
 import { openReadingClient } from './reading-client.ts';
-import { openRollupReader } from './rollup-reader.ts';
+import { openRoller } from './roller.ts';
 import { holdServerLock } from './server-lock.ts';
 import { openSignInCodes } from './sign-in-codes.ts';
 import { translateFailures } from './sqlite-failures.ts';
+import { openTallies } from './tallies.ts';
+import { openTraceLookups } from './trace-lookups.ts';
 import { openTracePages } from './trace-pages.ts';
 import { openTransfer } from './transfer.ts';
 import { startWriter } from './writer-client.ts';
@@ -41,7 +44,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     refuseForeignFile(path);
     const db = openWriting(path);
     closers.push(() => db.close());
-    migrate(db, path, role === 'server');
+    migrate(db, path, role === 'server', options.onUpgrade);
     const reading = openReading(path);
     closers.push(() => reading.close());
 
@@ -52,18 +55,30 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const readingClient = openReadingClient(path, files);
     closers.push(() => readingClient.close());
 
+    const roller = openRoller(db);
+    const rollBounds =
+      options.rolling === 'manual' ? null : (options.rollBounds ?? defaultRollBounds);
+    const rolling = rollBounds && { bounds: rollBounds, isServer: role === 'server' };
     const methods = {
       ...translateFailures(openTracePages(reading)),
-      ...translateFailures(openRollupReader(reading, readingClient)),
+      ...translateFailures(openTallies(reading, readingClient)),
+      ...translateFailures(openTraceLookups(reading)),
+      ...translateFailures(roller),
       ...translateFailures(openTeamsAndKeys(db)),
       ...translateFailures(openSignInCodes(db)),
       ...translateFailures(openAuditor(path)),
-      ...translateFailures(openTransfer(db, path, (release) => void closers.push(release))),
+      ...translateFailures(
+        openTransfer(db, path, (release) => void closers.push(release), {
+          roller,
+          bounds: rollBounds,
+        }),
+      ),
     };
 
     // Last, so that nothing can fail after its thread has started.
     let starting: Promise<WriterClient> | null = null;
-    const writer = (): Promise<WriterClient> => (starting ??= startWriter(path, clock, options));
+    const writer = (): Promise<WriterClient> =>
+      (starting ??= startWriter({ path, clock, rolling }, options));
     const running = role === 'server' ? await writer() : null;
 
     return {

@@ -1,29 +1,21 @@
 import { Worker } from 'node:worker_threads';
-import type { GroupMeasures } from '../../core/analytics.ts';
 import { FairQueue } from '../../core/fair-queue.ts';
-import type { Dimension } from '../../core/rollup.ts';
+import type { Tally, TallyQuery } from '../../core/query.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { GroupList } from '../trace-reader.ts';
+import type { TallyList } from '../trace-reader.ts';
 import { WideReads } from '../wide-reads.ts';
 import type { OpenFiles } from './open-files.ts';
-import type {
-  FromReading,
-  GroupRows,
-  ReadingData,
-  ReadingQuestion,
-  ToReading,
-} from './reading-messages.ts';
-import { groupFromRow } from './measures-rows.ts';
+import { unpackTally } from './packed-tally.ts';
+import type { PackedTally } from './packed-tally.ts';
+import type { FromReading, ReadingData, ReadingQuestion, ToReading } from './reading-messages.ts';
 
 /** The main thread's client of the reading thread. */
 export interface ReadingClient {
-  topGroups(
-    teamId: string,
-    dimension: Dimension,
-    rowsMax: number,
-  ): Promise<readonly GroupMeasures[]>;
-  allGroups(teamId: string, dimension: Dimension): Promise<GroupList>;
+  /** All tallies, or the first `rowsMax`, at once. */
+  gather(teamId: string, query: TallyQuery, rowsMax: number | null): Promise<readonly Tally[]>;
+  /** All tallies of a list that may be too long for memory. */
+  list(teamId: string, query: TallyQuery): Promise<TallyList>;
   close(): void;
 }
 
@@ -50,15 +42,15 @@ export function openReadingClient(
   }
 
   return {
-    async topGroups(teamId, dimension, rowsMax) {
-      const question = { kind: 'top', teamId, dimension, rowsMax } as const;
-      return turns.run(teamId, async () => groupsOf(await running().ask(question)));
+    gather(teamId, query, rowsMax) {
+      const question = { kind: 'gather', teamId, query, rowsMax } as const;
+      return turns.run(teamId, async () => running().ask(question));
     },
-    allGroups(teamId, dimension) {
+    list(teamId, query) {
       return wideReads.open(teamId, async () => {
         const own = running();
         const list = ++lists;
-        const question = { kind: 'open', list, teamId, dimension } as const;
+        const question = { kind: 'open', list, teamId, query } as const;
         const close = (): void => void own.ask({ kind: 'close', list }).catch(() => {});
         await turns
           .run(teamId, () => own.ask(question))
@@ -66,7 +58,7 @@ export function openReadingClient(
             close();
             throw error;
           });
-        return { next: async () => groupsOf(await own.ask({ kind: 'next', list })), close };
+        return { next: () => own.ask({ kind: 'next', list }), close };
       });
     },
     close() {
@@ -75,14 +67,10 @@ export function openReadingClient(
   };
 }
 
-function groupsOf(rows: GroupRows): GroupMeasures[] {
-  return rows.map(groupFromRow);
-}
-
 /** Every question gets a reply, even if the thread dies. */
 class ReadingThread {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, PromiseWithResolvers<GroupRows>>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<readonly Tally[]>>();
   #tickets = 0;
   #endedBy: string | null = null;
 
@@ -101,10 +89,10 @@ class ReadingThread {
     return this.#endedBy !== null;
   }
 
-  ask(question: ReadingQuestion): Promise<GroupRows> {
+  ask(question: ReadingQuestion): Promise<readonly Tally[]> {
     if (this.#endedBy !== null) return Promise.reject(unavailable(this.#endedBy));
     const ticket = ++this.#tickets;
-    const answer = Promise.withResolvers<GroupRows>();
+    const answer = Promise.withResolvers<readonly Tally[]>();
     this.#waiting.set(ticket, answer);
     this.#worker.ref();
     const message: ToReading = { ticket, question };
@@ -120,8 +108,16 @@ class ReadingThread {
     const answer = this.#waiting.get(message.ticket);
     this.#waiting.delete(message.ticket);
     if (this.#waiting.size === 0) this.#worker.unref();
-    if (message.kind === 'rows') answer?.resolve(message.rows);
-    else answer?.reject(new Failure(message.code, { cause: message.reason }));
+    if (message.kind === 'failed') {
+      answer?.reject(new Failure(message.code, { cause: message.reason }));
+      return;
+    }
+    try {
+      answer?.resolve(message.tallies.map(unpacked));
+    } catch (error) {
+      // Damaged sums. An error in this listener would end the process.
+      answer?.reject(error);
+    }
   }
 
   #failAll(): void {
@@ -129,6 +125,10 @@ class ReadingThread {
     for (const { reject } of this.#waiting.values()) reject(unavailable(this.#endedBy));
     this.#waiting.clear();
   }
+}
+
+function unpacked(tally: Tally | PackedTally): Tally {
+  return 'parts' in tally ? unpackTally(tally) : tally;
 }
 
 function unavailable(reason: string): Failure {

@@ -1,21 +1,18 @@
-import type { SQLOutputValue } from 'node:sqlite';
-import type { Dimension } from '../../core/rollup.ts';
+import type { Tally, TallyQuery } from '../../core/query.ts';
 import type { ErrorCode } from '../../errors.ts';
+import type { PackedTally } from './packed-tally.ts';
 
 /** Messages between the main thread and the reading thread. */
 export interface ReadingData {
   path: string;
 }
 
-/** Rows of a list of groups: the name, then `measureColumns`. */
-export type GroupRows = readonly (readonly SQLOutputValue[])[];
-
 export type ReadingQuestion =
-  /** The first `rowsMax` groups. */
-  | { kind: 'top'; teamId: string; dimension: Dimension; rowsMax: number }
-  /** Creates a snapshot of all groups under this number. The reply has no rows. */
-  | { kind: 'open'; list: number; teamId: string; dimension: Dimension }
-  /** The next rows of a list; none at its end. */
+  /** All tallies of a query, or the first `rowsMax`. */
+  | { kind: 'gather'; teamId: string; query: TallyQuery; rowsMax: number | null }
+  /** Gathers all tallies of a query under this number. The reply is empty. */
+  | { kind: 'open'; list: number; teamId: string; query: TallyQuery }
+  /** The next tallies of a list; none at its end. */
   | { kind: 'next'; list: number }
   | { kind: 'close'; list: number };
 
@@ -25,5 +22,5 @@ export interface ToReading {
 }
 
 export type FromReading =
-  | { kind: 'rows'; ticket: number; rows: GroupRows }
+  | { kind: 'tallies'; ticket: number; tallies: readonly (Tally | PackedTally)[] }
   | { kind: 'failed'; ticket: number; code: ErrorCode; reason: string };

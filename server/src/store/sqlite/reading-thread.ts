@@ -1,71 +1,109 @@
 /** The thread for slow reads. It has its own connection, so it cannot block the short reads of the main thread or show them old data. */
 import { parentPort, workerData } from 'node:worker_threads';
+import type { Tally, TallyQuery } from '../../core/query.ts';
 import { messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { openReading } from './connection.ts';
-import type {
-  FromReading,
-  GroupRows,
-  ReadingData,
-  ReadingQuestion,
-  ToReading,
-} from './reading-messages.ts';
-import { measureColumns, prepareMeasures, selectGroups } from './measures-rows.ts';
-import type { MeasuresStatement } from './measures-rows.ts';
+import { evaluate } from './evaluation.ts';
+import { listQuestion, openGroupList, prepareGroupLists, topGroups } from './group-list.ts';
+import type { GroupList } from './group-list.ts';
+import type { PackedTally } from './packed-tally.ts';
+import type { FromReading, ReadingData, ReadingQuestion, ToReading } from './reading-messages.ts';
 import { failureOf } from './sqlite-failures.ts';
+import { TallyReader } from './tally-reader.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
 const db = openReading((workerData as ReadingData).path);
-const readTop = prepareMeasures(db, `${selectGroups} limit ?`);
+prepareGroupLists(db);
+const reader = new TallyReader(db);
 
-/** Lists that are being read, each in a temporary table, so that a slow peer does not keep a read transaction open. */
-const lists = new Map<number, { read: MeasuresStatement; lastRow: number }>();
+/** Lists that are being read. Null while one is being gathered. */
+const lists = new Map<number, GroupList | null>();
+let tables = 0;
 
 port.on('message', ({ ticket, question }: ToReading) => {
-  let reply: FromReading;
-  try {
-    reply = { kind: 'rows', ticket, rows: answer(question) };
-  } catch (error) {
-    reply = { kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) };
-  }
-  port.postMessage(reply);
+  answer(question).then(
+    (tallies) => reply({ kind: 'tallies', ticket, tallies }),
+    (error: unknown) =>
+      reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
+  );
 });
 
-function answer(question: ReadingQuestion): GroupRows {
+function reply(message: FromReading): void {
+  port.postMessage(message);
+}
+
+async function answer(question: ReadingQuestion): Promise<readonly (Tally | PackedTally)[]> {
   switch (question.kind) {
-    case 'top':
-      return readTop.all(question.teamId, question.dimension, question.rowsMax);
+    case 'gather': {
+      const { teamId, query, rowsMax } = question;
+      const list = await gather(teamId, query, rowsMax);
+      try {
+        return everything(list);
+      } finally {
+        list.close();
+      }
+    }
     case 'open':
-      open(question);
+      await open(question);
       return [];
     case 'next':
-      return next(question.list);
+      return nextOf(question.list);
     case 'close':
+      lists.get(question.list)?.close();
       lists.delete(question.list);
-      db.exec(`drop table if exists temp.${tableOf(question.list)}`);
       return [];
   }
 }
 
-function open({ list, teamId, dimension }: Extract<ReadingQuestion, { kind: 'open' }>): void {
-  const table = tableOf(list);
-  db.prepare(`create temp table ${table} as ${selectGroups}`).run(teamId, dimension);
-  const read = prepareMeasures(
-    db,
-    `select key, ${measureColumns} from temp.${table} where rowid > ? order by rowid limit ${limits.groupChunkRows}`,
-  );
-  lists.set(list, { read, lastRow: 0 });
+async function open({ list, teamId, query }: Extract<ReadingQuestion, { kind: 'open' }>) {
+  lists.set(list, null);
+  const gathered = await gather(teamId, query, null);
+  // It may have been closed in the meantime.
+  if (lists.has(list)) lists.set(list, gathered);
+  else gathered.close();
 }
 
-function next(list: number): GroupRows {
+function nextOf(list: number): (Tally | PackedTally)[] {
   const open = lists.get(list);
   if (!open) throw new Error(`there is no list ${list}`);
-  const rows = open.read.all(open.lastRow);
-  open.lastRow += rows.length;
-  return rows;
+  return open.next();
 }
 
-function tableOf(list: number): string {
-  return `groups_${list}`;
+function everything(list: GroupList): (Tally | PackedTally)[] {
+  const all: (Tally | PackedTally)[] = [];
+  for (let chunk = list.next(); chunk.length > 0; chunk = list.next()) all.push(...chunk);
+  return all;
+}
+
+/** A list of names is gathered in a temporary table, everything else in memory. */
+async function gather(
+  teamId: string,
+  query: TallyQuery,
+  rowsMax: number | null,
+): Promise<GroupList> {
+  const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
+    const question = listQuestion(query, plan);
+    if (question) {
+      return rowsMax === null
+        ? openGroupList(db, reader, team, question, calendar, `groups_${++tables}`)
+        : listOf(topGroups(db, reader, team, question, calendar, rowsMax), rowsMax);
+    }
+    if (plan.kind === 'traces') return { team, calendar };
+    const tail = reader.tail(team, plan);
+    return listOf(reader.sum(team, plan, query, calendar, tail), rowsMax);
+  });
+  if (begun === null) return listOf([], null);
+  if (!('team' in begun)) return begun;
+  return listOf(await evaluate(db, begun.team, query, begun.calendar), rowsMax);
+}
+
+function listOf(tallies: readonly (Tally | PackedTally)[], rowsMax: number | null): GroupList {
+  const end = Math.min(tallies.length, rowsMax ?? Infinity);
+  let at = 0;
+  return {
+    next: () => tallies.slice(at, Math.min((at += limits.groupChunkRows), end)),
+    close() {},
+  };
 }

@@ -7,3 +7,5 @@ export const firstRowIdOf = '(? << 40)';
 export const lastRowIdOf = '((? << 40) | 0xffffffffff)';
 export const teamOfRowId = '(key >> 40)';
 export const seqOfRowId = '(key & 0xffffffffff)';
+/** The largest sequence number. */
+export const seqMax = 2 ** 40 - 1;

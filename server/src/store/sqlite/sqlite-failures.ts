@@ -14,7 +14,6 @@ const kinds = {
 };
 /** Extended codes. */
 const writeError = 778;
-const constraintDatatype = 3091;
 const sharedMemorySize = 4874;
 
 export interface StoreFailure {
@@ -68,9 +67,9 @@ export function isWriteError(error: unknown): boolean {
   return errcodeOf(error) === writeError;
 }
 
-/** A sum over 2^63 becomes a floating-point number, which a strict table rejects. */
-export function isOverflow(error: unknown): boolean {
-  return errcodeOf(error) === constraintDatatype;
+/** A failed read, write or sync of the disk. */
+export function isIoError(error: unknown): boolean {
+  return (errcodeOf(error) & 0xff) === kinds.ioError;
 }
 
 export function isBusy(error: unknown): boolean {

@@ -3,7 +3,9 @@ import { uuidV7 } from '../../core/uuid.ts';
 import { keyFromRow, newKeyValues, takenKeyValues, teamFromRow } from '../key-rows.ts';
 import type { HashedKey, KeyDirectory, NewKey, Team, TeamDirectory } from '../teams-and-keys.ts';
 import { nameIsTaken } from '../transfer.ts';
+import { defaultTimeZone } from '../team-marks.ts';
 import { inTransaction } from './connection.ts';
+import { insertFirstMarks } from './rollup-tables.ts';
 
 const selectKey = `
   select k.id, k.hash, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
@@ -28,7 +30,6 @@ export function openTeamsAndKeys(
       (select count(*) from api_keys k where k.team_no = t.no and k.revoked_at_us is null
         and (k.expires_at_us is null or k.expires_at_us > ?)) as live_keys
     from teams t left join team_counters c on c.team_no = t.no order by t.name`);
-  const insertTeam = db.prepare('insert into teams (id, name, created_at_us) values (?, ?, ?)');
   const insertKey = db.prepare(`
     insert into api_keys (id, team_no, hash, prefix, name, scope, created_at_us, expires_at_us)
     values (?, (select no from teams where id = ?), ?, ?, ?, ?, ?, ?)`);
@@ -49,12 +50,12 @@ export function openTeamsAndKeys(
   }
 
   return {
-    async ensureTeam(name, nowUs) {
+    async ensureTeam(name, nowUs, timeZone) {
       return inTransaction(db, () => {
         const found = teamFrom(readTeamByName.get(name));
         if (found) return { team: found, created: false };
         const team = { id: uuidV7(nowUs), name, createdAtUs: nowUs };
-        insertTeam.run(team.id, team.name, team.createdAtUs);
+        addTeam(db, team, timeZone);
         return { team, created: true };
       });
     },
@@ -96,12 +97,19 @@ export function openTeamsAndKeys(
   };
 }
 
-export function takeTeam(db: DatabaseSync, { id, name, createdAtUs }: Team): void {
+/** A team has marks from the beginning. */
+function addTeam(db: DatabaseSync, { id, name, createdAtUs }: Team, timeZone?: string): void {
+  const insert = db.prepare('insert into teams (id, name, created_at_us) values (?, ?, ?)');
+  const { lastInsertRowid } = insert.run(id, name, createdAtUs);
+  db.prepare(insertFirstMarks).run(lastInsertRowid, timeZone ?? defaultTimeZone);
+}
+
+export function takeTeam(db: DatabaseSync, team: Team, timeZone?: string): void {
+  const { id, name } = team;
   const found = db.prepare('select id from teams where id = ? or name = ?').all(id, name);
   if (found.some((row) => row['id'] !== id)) throw nameIsTaken(name);
   if (found.length > 0) return;
-  const insert = db.prepare('insert into teams (id, name, created_at_us) values (?, ?, ?)');
-  insert.run(id, name, createdAtUs);
+  addTeam(db, team, timeZone);
 }
 
 export function takeKeys(db: DatabaseSync, keys: readonly HashedKey[]): void {

@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { columnOf, extraNames, payloadNames } from '../../core/trace-fields.ts';
+import { payloadNames } from '../../core/trace-fields.ts';
 import type { PayloadName } from '../../core/trace-fields.ts';
 import type { Trace } from '../../core/trace.ts';
 import { uuidBytes } from '../../core/uuid.ts';
@@ -29,9 +29,9 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
     `select team_no, first_seq, last_seq from team_counters where team_no = ${teamNo}`,
   );
   const readTrace = db.prepare(`
-    select ${traceColumns} from traces where id = ? and ${teamOfRowId} = ${teamNo}`);
+    select ${traceColumns} from ${traceTables} where id = ? and ${teamOfRowId} = ${teamNo}`);
   const readForward = db.prepare(`
-    select ${traceColumns} from traces where key between ${rowIdOf} and ${rowIdOf} order by key`);
+    select ${traceColumns} from ${traceTables} where key between ${rowIdOf} and ${rowIdOf} order by key`);
   const readDown = downStatements(db);
 
   /** Traces from `fromSeq` down to `toSeq`, or fewer if their payloads fill a chunk before that. */
@@ -101,19 +101,35 @@ const emptyPage = { traces: [], nextSeq: -1 };
 /** One statement for each set of payloads, whole or shortened: omitted payloads are not read from disk. */
 function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSync {
   const prepared = new Map<string, StatementSync>();
+  const stored = storedOrder(db);
   return ({ omit, previewChars = null }) => {
-    const payloads = payloadNames.filter((name) => !omit.has(name));
-    const read = previewChars === null ? payloads : cutPayloads(payloads);
-    const skipped = skippedBytes(payloadNames.filter((name) => omit.has(name)));
-    const columns = [`${seqOfRowId} as seq`, shortColumns, ...read, skipped].join(', ');
+    const payloads = stored.filter((name) => !omit.has(name));
+    const columns = [
+      `${seqOfRowId} as seq`,
+      shortColumns,
+      'zstd_mask',
+      ...(previewChars === null ? payloads : cutPayloads(payloads)),
+      // It can be compared only if everything is read.
+      ...(previewChars === null && omit.size === 0 ? ['checksum'] : []),
+      `${walkedOver(stored, omit)} as skipped_bytes`,
+    ].join(', ');
     let statement = prepared.get(columns);
     if (!statement) {
       statement = db.prepare(`
-        select ${columns} from traces where key between ${rowIdOf} and ${rowIdOf} order by key desc`);
+        select ${columns} from ${traceTables} where key between ${rowIdOf} and ${rowIdOf} order by key desc`);
       prepared.set(columns, statement);
     }
     return statement;
   };
+}
+
+const traceTables = 'traces left join trace_payloads using (key)';
+
+/** The payloads in the order in which they lie in a row. */
+function storedOrder(db: DatabaseSync): PayloadName[] {
+  const columns = db.prepare("select name from pragma_table_info('trace_payloads') order by cid");
+  const names = columns.all().map(({ name }) => name);
+  return payloadNames.toSorted((a, b) => names.indexOf(a) - names.indexOf(b));
 }
 
 /** The beginning of each payload, and how many bytes they have in all. Not `substr` alone: of empty bytes it makes null. */
@@ -128,12 +144,17 @@ function cutPayloads(payloads: readonly PayloadName[]): string[] {
 }
 
 /**
- * Columns that came later are stored behind the payloads, so that SQLite walks over all of a payload to read one of them, even if
- * the payload was left out. What is walked over counts as if it was read.
+ * To read a payload, SQLite walks over those that are stored before it, even if they were left out. What is walked over counts as if it
+ * was read.
  */
-function skippedBytes(omitted: readonly PayloadName[]): string {
-  const later = ['null', 'null', ...[...extraNames].map(columnOf)].join(', ');
-  return `iif(coalesce(${later}) is null, 0, ${lengthOf(omitted)}) as skipped_bytes`;
+function walkedOver(stored: readonly PayloadName[], omit: ReadonlySet<PayloadName>): string {
+  const walked = stored.flatMap((name, i) => {
+    const later = stored.slice(i + 1).filter((other) => !omit.has(other));
+    if (!omit.has(name) || later.length === 0) return [];
+    const isRead = later.map((other) => `${other} is not null`).join(' or ');
+    return [`iif(${isRead}, ${lengthOf([name])}, 0)`];
+  });
+  return walked.join(' + ') || '0';
 }
 
 function lengthOf(payloads: readonly PayloadName[]): string {

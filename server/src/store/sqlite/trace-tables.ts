@@ -1,23 +1,19 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { compile } from '../../core/compile.ts';
-import { measureNames } from '../../core/rollup.ts';
-import type { RollupDelta } from '../../core/rollup.ts';
-import { payloadNames } from '../../core/trace-fields.ts';
-import { Failure } from '../../errors.ts';
+import { extraNames, narrowNames, payloadNames } from '../../core/trace-fields.ts';
+import { hasPayloads } from '../payload.ts';
 import type { TeamCounter } from '../sequencer.ts';
 import { TeamBatch } from '../team-batch.ts';
 import type { AddRow } from '../team-batch.ts';
-import { narrowColumns, narrowSources } from '../trace-rows.ts';
-import { measureColumns } from './measures-rows.ts';
+import { narrowColumns, narrowSources, payloadColumns } from '../trace-rows.ts';
 import { rowIdOf } from './row-id.ts';
-import { isOverflow } from './sqlite-failures.ts';
 
-/** A team's traces, sums and counter, always written together in the caller's transaction. */
+/** A team's traces and counter, always written together in the caller's transaction. */
 export interface TraceTables {
   counter(teamId: string): TeamRow;
   /** Opens a batch whose rows are inserted immediately. */
   openBatch(teamId: string): TeamRows;
-  /** Writes the sums and the counter of a batch. */
+  /** Writes the counter of a batch. */
   finish(rows: TeamRows): void;
 }
 
@@ -30,26 +26,39 @@ export interface TeamRows {
   batch: TeamBatch;
 }
 
-const traceColumns = [
-  'key',
-  'id',
-  'created_at_us',
-  ...narrowColumns,
-  'zstd_mask',
-  ...payloadNames,
-].join(', ');
+/** Most traces have none of the extra fields. Binding a value for each of their columns would take a tenth of the insert. */
+const usual = narrowNames.flatMap((name, i) => (extraNames.has(name) ? [] : [i]));
+const unusual = narrowNames.filter((name) => extraNames.has(name));
+
 // The row id is made from two of the values.
-const insertTraceSql = `insert into traces (${traceColumns}) values (${rowIdOf}, ${marks(3 + narrowColumns.length + payloadNames.length)})`;
-const addRowTo = compile<(insert: StatementSync, teamNo: number) => AddRow>(
-  `(insert, teamNo) => ({ seq, idBytes, createdAtUs }, trace, payloads) => {
-    insert.run(teamNo, seq, idBytes, createdAtUs, ${narrowSources.join(', ')}, payloads.zstdMask,
-      ${payloadNames.map((name) => `payloads.${name}`).join(', ')});
+function insertTraceSql(columns: readonly string[]): string {
+  return `
+    insert into traces (key, id, created_at_us, ${columns.join(', ')})
+    values (${rowIdOf}, ${marks(2 + columns.length)})`;
+}
+const insertPayloadsSql = `
+  insert into trace_payloads (key, ${payloadColumns}) values (${rowIdOf}, ${marks(2 + payloadNames.length)})`;
+
+interface Inserts {
+  usual: StatementSync;
+  whole: StatementSync;
+  payloads: StatementSync;
+}
+
+const addRowTo = compile<(inserts: Inserts, teamNo: number) => AddRow>(
+  `({ usual, whole, payloads: insertPayloads }, teamNo) => ({ seq, idBytes, createdAtUs }, trace, payloads) => {
+    if (${unusual.map((name) => `trace.${name} === null`).join(' && ')}) {
+      usual.run(teamNo, seq, idBytes, createdAtUs, ${usual.map((i) => narrowSources[i]).join(', ')});
+    } else {
+      whole.run(teamNo, seq, idBytes, createdAtUs, ${narrowSources.join(', ')});
+    }
+    if (hasPayloads(payloads)) {
+      insertPayloads.run(teamNo, seq, payloads.zstdMask, payloads.checksum,
+        ${payloadNames.map((name) => `payloads.${name}`).join(', ')});
+    }
   }`,
+  { hasPayloads },
 );
-const addedUp = measureNames.map((name) => `${name} = ${name} + excluded.${name}`).join(', ');
-const addRollupSql = `
-  insert into rollups (team_no, dimension, day, key, ${measureColumns}) values (${marks(4 + measureNames.length)})
-  on conflict do update set ${addedUp}`;
 
 function marks(count: number): string {
   return Array.from({ length: count }, () => '?').join(', ');
@@ -63,10 +72,13 @@ export function openTraceTables(db: DatabaseSync): TraceTables {
   const writeCounter = db.prepare(`
     insert into team_counters (team_no, first_seq, last_seq, last_created_at_us) values (?, ?, ?, ?)
     on conflict do update set last_seq = excluded.last_seq, last_created_at_us = excluded.last_created_at_us`);
-  const insertTrace = db.prepare(insertTraceSql);
-  // It returns the id of the new row, which may exceed 2^53.
-  insertTrace.setReadBigInts(true);
-  const addRollup = db.prepare(addRollupSql);
+  const inserts: Inserts = {
+    usual: db.prepare(insertTraceSql(usual.map((at) => narrowColumns[at] ?? ''))),
+    whole: db.prepare(insertTraceSql(narrowColumns)),
+    payloads: db.prepare(insertPayloadsSql),
+  };
+  // They return the id of the new row, which may exceed 2^53.
+  for (const insert of Object.values(inserts)) insert.setReadBigInts(true);
 
   function counter(teamId: string): TeamRow {
     const row = readCounter.get(teamId);
@@ -79,26 +91,16 @@ export function openTraceTables(db: DatabaseSync): TraceTables {
     };
   }
 
-  function addDelta(teamNo: number, { dimension, day, group, measures }: RollupDelta): void {
-    try {
-      addRollup.run(teamNo, dimension, day, group, ...measureNames.map((name) => measures[name]));
-    } catch (error) {
-      // Only the sum of costs can become that large: 9.2 million traces of a million dollars.
-      throw isOverflow(error) ? new Failure('total_cost_too_large', { cause: error }) : error;
-    }
-  }
-
   return {
     counter,
     openBatch(teamId) {
       const { teamNo, ...before } = counter(teamId);
-      const addRow = addRowTo(insertTrace, teamNo);
+      const addRow = addRowTo(inserts, teamNo);
       return { teamNo, batch: new TeamBatch(teamId, before, addRow) };
     },
     finish({ teamNo, batch }) {
       const { firstSeq, lastSeq, lastUs } = batch.counter;
       writeCounter.run(teamNo, firstSeq, lastSeq, lastUs);
-      for (const delta of batch.deltas().flat()) addDelta(teamNo, delta);
     },
   };
 }

@@ -4,6 +4,8 @@ import { limits } from '../../limits.ts';
 import { packedBytes } from '../payload.ts';
 import { packedFromRow, traceColumns } from '../trace-rows.ts';
 import type { PackedTrace, Taken, Transfer } from '../transfer.ts';
+import type { Roller } from '../roller.ts';
+import type { RollBounds } from '../store.ts';
 import { inTransaction } from './connection.ts';
 import { readRequests, takeRequests } from './idempotency-table.ts';
 import { rowIdOf, seqOfRowId } from './row-id.ts';
@@ -17,11 +19,27 @@ export function openTransfer(
   db: DatabaseSync,
   path: string,
   onClose: (release: () => void) => void,
+  rolling: { roller: Roller; bounds: RollBounds | null },
 ): Transfer {
   let isClaimed = false;
   let opened: TraceTables | null = null;
   const tables = (): TraceTables => (opened ??= openTraceTables(db));
   const teamNo = (teamId: string): number => tables().counter(teamId).teamNo;
+
+  /** No server rolls these traces up before it starts. */
+  async function rollLongTails(teamId: string): Promise<void> {
+    const { roller, bounds } = rolling;
+    if (bounds === null) return;
+    const { firstSeq, lastSeq } = tables().counter(teamId);
+    const { rolledSeq } = await roller.marks(teamId);
+    for (const [speed, rowsMin] of [
+      ['hot', bounds.hotTailRows],
+      ['wide', bounds.wideTailRows],
+    ] as const) {
+      const tail = lastSeq - Math.max(rolledSeq[speed], firstSeq - 1);
+      if (tail >= rowsMin) await roller.roll(teamId, speed, limits.rollRowsMax);
+    }
+  }
 
   return {
     async claim() {
@@ -42,9 +60,12 @@ export function openTransfer(
     packedTraces: async (teamId, fromSeq) => readPacked(db, teamNo(teamId), fromSeq),
     storedRequests: async (teamId, nowUs, after = '') =>
       readRequests(db, teamNo(teamId), nowUs, after),
-    takeTeam: async (team) => inTransaction(db, () => takeTeam(db, team)),
-    takeTraces: async (teamId, traces) =>
-      inTransaction(db, () => takeTraces(tables(), teamId, traces)),
+    takeTeam: async (team, timeZone) => inTransaction(db, () => takeTeam(db, team, timeZone)),
+    async takeTraces(teamId, traces) {
+      const taken = inTransaction(db, () => takeTraces(tables(), teamId, traces));
+      await rollLongTails(teamId);
+      return taken;
+    },
     takeRequests: async (teamId, requests) =>
       inTransaction(db, () => takeRequests(db, teamNo(teamId), requests)),
     takeKeys: async (keys) => inTransaction(db, () => takeKeys(db, keys)),
@@ -55,7 +76,7 @@ function readPacked(db: DatabaseSync, teamNo: number, fromSeq: number): PackedTr
   const rows = db
     .prepare(
       `select ${seqOfRowId} as seq, ${traceColumns} from traces
-       where key between ${rowIdOf} and ${rowIdOf} order by key`,
+       left join trace_payloads using (key) where key between ${rowIdOf} and ${rowIdOf} order by key`,
     )
     .iterate(teamNo, fromSeq, teamNo, fromSeq + limits.moveRowsMax - 1);
   const traces: PackedTrace[] = [];

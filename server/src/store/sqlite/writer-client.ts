@@ -1,6 +1,5 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
-import type { ClockSource } from '../../core/clock.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { failAll } from '../bisection.ts';
@@ -26,11 +25,9 @@ interface Waiting {
 
 /** The main thread's client of the writer thread. Every append is settled, even if the thread dies. */
 export async function startWriter(
-  path: string,
-  clock: ClockSource,
-  { onClockJump, onBroken }: StoreEvents,
+  data: WriterData,
+  { onClockJump, onBroken, onRollFailed }: StoreEvents,
 ): Promise<WriterClient> {
-  const data: WriterData = { path, clock };
   setYoungSpace(writerYoungSpaceMb);
   const worker = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: data });
   const waiting = new Map<number, Waiting>();
@@ -40,9 +37,18 @@ export async function startWriter(
   const ready = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
 
+  const noteBroken = (reason: string | null): void => {
+    if (brokenBy === null && reason !== null) onBroken?.(reason);
+    brokenBy = reason;
+  };
   worker.on('message', (message: FromWriter) => {
     if (message.kind === 'ready') {
       ready.resolve();
+      return;
+    }
+    if (message.kind === 'rollFailed') {
+      onRollFailed?.(message.failure);
+      noteBroken(message.brokenBy);
       return;
     }
     const outcomes = unpackOutcomes(message.outcomes);
@@ -55,8 +61,7 @@ export async function startWriter(
       at += own.writes.length;
     }
     for (const jump of message.clockJumps) onClockJump?.(jump);
-    if (brokenBy === null && message.brokenBy !== null) onBroken?.(message.brokenBy);
-    brokenBy = message.brokenBy;
+    noteBroken(message.brokenBy);
   });
   worker.on('error', (error) => {
     endedBy = messageOf(error);

@@ -1,9 +1,11 @@
 import type { ClockSource } from '../../core/clock.ts';
 import { compile } from '../../core/compile.ts';
-import { fieldNames } from '../../core/trace-fields.ts';
+import { fieldNames, unusualNames, usualNames } from '../../core/trace-fields.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
+import type { RollFailure } from '../store.ts';
+import type { RollingOptions } from './rolling.ts';
 import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import type { KeyUse } from './writer.ts';
 
@@ -11,6 +13,8 @@ import type { KeyUse } from './writer.ts';
 export interface WriterData {
   path: string;
   clock: ClockSource;
+  /** Null if traces are rolled up only on request. */
+  rolling: RollingOptions | null;
 }
 
 export type ToWriter =
@@ -20,6 +24,7 @@ export type ToWriter =
 
 export type FromWriter =
   | { kind: 'ready' }
+  | { kind: 'rollFailed'; failure: RollFailure; brokenBy: string | null }
   | {
       kind: 'committed';
       /** The ticket of each append, in the order of the outcomes. */
@@ -53,19 +58,36 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
     const request = packed[at++] as IdempotentRequest | null;
     const timesUs = packed[at++] as readonly number[] | null;
     const drafts: TraceDraft[] = [];
-    for (; drafts.length < count; at += fieldNames.length) drafts.push(unpackDraft(packed, at));
+    for (; drafts.length < count; at += usualNames.length + 1) drafts.push(unpackDraft(packed, at));
     writes.push({ teamId, drafts, request, timesUs });
   }
   return writes;
 }
 
+/** The usual fields, then the others in an array; null if none of them is set, which is the case for most traces. */
 const packDraft = compile<(packed: unknown[], draft: TraceDraft) => void>(
-  `(packed, draft) => packed.push(${fieldNames.map((name) => `draft.${name}`).join(', ')})`,
+  `(packed, draft) => packed.push(
+    ${usualNames.map((name) => `draft.${name}`).join(', ')},
+    ${unusualNames.map((name) => `draft.${name} === null`).join(' && ')}
+      ? null
+      : [${unusualNames.map((name) => `draft.${name}`).join(', ')}])`,
 );
 
 const unpackDraft = compile<(packed: Packed, at: number) => TraceDraft>(
-  `(packed, at) => ({ ${fieldNames.map((name, i) => `${name}: packed[at + ${i}]`).join(', ')} })`,
+  `(packed, at) => {
+    const others = packed[at + ${usualNames.length}];
+    return others === null ? ${draftFrom(() => 'null')} : ${draftFrom((i) => `others[${i}]`)};
+  }`,
 );
+
+/** An object with all fields, always in the same order, as source code. */
+function draftFrom(unusual: (index: number) => string): string {
+  const values = fieldNames.map((name) => {
+    const at = usualNames.indexOf(name);
+    return `${name}: ${at === -1 ? unusual(unusualNames.indexOf(name)) : `packed[at + ${at}]`}`;
+  });
+  return `({ ${values.join(', ')} })`;
+}
 
 /** Used in place of the number of stamps. */
 const failed = -1;

@@ -6,11 +6,11 @@ import type { BatchResult } from '../bisection.ts';
 import { answerRepeated } from '../idempotency.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
-import { rollBack, withoutWaiting } from './connection.ts';
+import { inUnsyncedTransaction, rollBack, withoutWaiting } from './connection.ts';
 import { openIdempotencyTable } from './idempotency-table.ts';
 import type { IdempotencyTable } from './idempotency-table.ts';
 import type { OpenFiles } from './open-files.ts';
-import { diskFull, failureOf, isWriteError } from './sqlite-failures.ts';
+import { diskFull, failureOf, isBusy, isIoError, isWriteError } from './sqlite-failures.ts';
 import { noteKeyUse } from './teams-and-keys.ts';
 import { openTraceTables } from './trace-tables.ts';
 import type { TeamRows, TraceTables } from './trace-tables.ts';
@@ -23,9 +23,25 @@ export interface KeyUse {
 export interface Commit {
   outcomes: WriteOutcome[];
   clockJumps: ClockJump[];
+  /** The teams that got traces, and the number of their last one. */
+  teams: readonly TeamEnd[];
   /** Why writes have stopped; null if they have not. */
   brokenBy: string | null;
 }
+
+export interface TeamEnd {
+  teamNo: number;
+  teamId: string;
+  firstSeq: number;
+  lastSeq: number;
+}
+
+/** How a transaction beside the writes ended. */
+export type AsideResult<T> =
+  | { kind: 'done'; value: T }
+  /** Another process holds the lock, or the writer has a transaction open. */
+  | { kind: 'busy' }
+  | { kind: 'failed'; reason: string };
 
 /** The only writer of traces. It is independent of threads. */
 export class Writer {
@@ -60,14 +76,15 @@ export class Writer {
     const writes = this.#taken;
     this.#taken = [];
     const clockJumps: ClockJump[] = [];
+    const teams: TeamEnd[] = [];
     let isApplied = true;
     const outcomes = storeInHalves(writes, (batch) => {
       if (!isApplied) this.#apply(batch);
       const uses = isApplied ? keyUses : [];
       isApplied = false;
-      return this.#commitOpen(uses, clockJumps);
+      return this.#commitOpen(uses, clockJumps, teams);
     });
-    return { outcomes, clockJumps, brokenBy: this.#brokenBy };
+    return { outcomes, clockJumps, teams, brokenBy: this.#brokenBy };
   }
 
   /** Records them in a separate transaction. Best effort: skipped if another process holds the lock. */
@@ -84,6 +101,31 @@ export class Writer {
       this.#resultOf(error);
       return { isNoted: false, brokenBy: this.#brokenBy };
     }
+  }
+
+  /**
+   * Runs a short transaction between two commits, without a sync of its own. If it fails, no write is affected, unless it is no longer
+   * known what is on the disk.
+   */
+  aside<T>(work: () => T): AsideResult<T> {
+    if (this.#brokenBy !== null || this.#open !== null) return { kind: 'busy' };
+    try {
+      let value: { of: T } | null = null;
+      // Waiting for the lock here would delay writes that arrive in the meantime.
+      withoutWaiting(this.#db, () => {
+        value = { of: inUnsyncedTransaction(this.#db, work) };
+      });
+      return value === null ? { kind: 'busy' } : { kind: 'done', value: (value as { of: T }).of };
+    } catch (error) {
+      if (isBusy(error)) return { kind: 'busy' };
+      // After any other error nothing of the transaction is stored, and writes can go on.
+      if (isIoError(error)) this.#resultOf(error);
+      return { kind: 'failed', reason: messageOf(error) };
+    }
+  }
+
+  get brokenBy(): string | null {
+    return this.#brokenBy;
   }
 
   #apply(writes: readonly TraceWrite[]): void {
@@ -106,7 +148,7 @@ export class Writer {
     return new OpenTransaction(this.#tables, this.#requests);
   }
 
-  #commitOpen(keyUses: readonly KeyUse[], clockJumps: ClockJump[]): BatchResult {
+  #commitOpen(keyUses: readonly KeyUse[], clockJumps: ClockJump[], teams: TeamEnd[]): BatchResult {
     if (this.#brokenBy !== null) return failed('store_unavailable', this.#brokenBy);
     try {
       const open = this.#open ?? this.#begin();
@@ -119,6 +161,7 @@ export class Writer {
       this.#brokenBy = this.#files.changedBy();
       if (this.#brokenBy !== null) return failed('outcome_unknown', this.#brokenBy);
       clockJumps.push(...jumps);
+      teams.push(...open.ends());
       return { kind: 'stored', outcomes: open.outcomes };
     } catch (error) {
       rollBack(this.#db);
@@ -166,10 +209,17 @@ class OpenTransaction {
     if (request) this.#requests.add(teamNo, request, { firstSeq, count: drafts.length }, wallUs);
   }
 
-  /** Writes the sums and counters. Returns the clock jumps that were detected. */
+  /** Writes the counters. Returns the clock jumps that were detected. */
   finish(): ClockJump[] {
     for (const rows of this.#teams.values()) this.#tables.finish(rows);
     return [...this.#teams.values()].flatMap(({ batch }) => batch.jump ?? []);
+  }
+
+  ends(): TeamEnd[] {
+    return [...this.#teams].map(([teamId, { teamNo, batch }]) => {
+      const { firstSeq, lastSeq } = batch.counter;
+      return { teamNo, teamId, firstSeq, lastSeq };
+    });
   }
 
   #teamOf(teamId: string): TeamRows {

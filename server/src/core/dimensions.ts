@@ -1,0 +1,67 @@
+import type { LabelName } from './trace-fields.ts';
+
+/**
+ * What traces are added up by. Every group also has a status, so that errors have sums of their own. A field that is not set is a value of its own (null), so the groups of a set always add up to
+ * the total. Numbers are stored, so they never change.
+ */
+export interface DimensionSet {
+  number: number;
+  fields: readonly LabelName[];
+  /** From coarse to fine. */
+  grains: readonly Grain[];
+  /**
+   * Hot sets are rolled up after a few hundred traces. Wide sets have almost as many groups as a small batch has traces, so they are
+   * rolled up in large batches.
+   */
+  speed: RollSpeed;
+}
+
+export type Grain = 'all' | 'day' | 'hour';
+export type RollSpeed = 'hot' | 'wide';
+
+/** Stored with each rollup. */
+export const grainNumbers: Readonly<Record<Grain, number>> = { all: 0, day: 1, hour: 2 };
+
+/** From few groups to many, so that the first set that can answer a question is the cheapest. */
+export const dimensionSets = [
+  { number: 0, fields: [], grains: ['all', 'day', 'hour'], speed: 'hot' },
+  {
+    number: 1,
+    fields: ['environment', 'provider', 'model'],
+    grains: ['all', 'day', 'hour'],
+    speed: 'hot',
+  },
+  {
+    number: 2,
+    fields: ['environment', 'feature_name'],
+    grains: ['all', 'day', 'hour'],
+    speed: 'hot',
+  },
+  { number: 3, fields: ['user_identifier'], grains: ['all', 'day'], speed: 'wide' },
+  {
+    number: 4,
+    fields: ['environment', 'provider', 'model', 'feature_name'],
+    grains: ['all', 'day'],
+    speed: 'wide',
+  },
+] as const satisfies readonly DimensionSet[];
+
+/** Every field of a set: a group has a column for each. */
+export type DimensionField = (typeof dimensionSets)[number]['fields'][number];
+export const dimensionFields: readonly DimensionField[] = [
+  ...new Set(dimensionSets.flatMap(({ fields }): readonly DimensionField[] => fields)),
+];
+
+/** Fields by whose value single traces are found. The numbers are part of the stored hashes, so they never change. */
+export const lookupKinds = {
+  user_identifier: 0,
+  session_id: 1,
+  run_id: 2,
+} as const satisfies Partial<Record<LabelName, number>>;
+
+export function setsOf(speed: RollSpeed): readonly DimensionSet[] {
+  return dimensionSets.filter((set) => set.speed === speed);
+}
+
+/** The field that each list of the API is grouped by. */
+export const breakdownFields = { model: 'model', feature: 'feature_name' } as const;

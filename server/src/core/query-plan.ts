@@ -1,0 +1,86 @@
+import type { Calendar } from './calendar.ts';
+import { dimensionSets, grainNumbers } from './dimensions.ts';
+import type { DimensionSet, Grain } from './dimensions.ts';
+import type { QueryField, TallyQuery, TimeRange } from './query.ts';
+import { allTimeBucket } from './rollup.ts';
+
+/** A part of the range that whole buckets cover: from the first bucket, included, to the last, excluded. */
+export interface Tile {
+  grain: number;
+  fromBucket: number;
+  toBucket: number;
+}
+
+/** How a query is answered: from the rollups of one set, or from the traces themselves. */
+export type QueryPlan =
+  | { kind: 'rollups'; set: DimensionSet; tiles: readonly Tile[] }
+  | { kind: 'traces' };
+
+/** Chooses the smallest set that has every field of the query, and tiles the range with whole days and hours. */
+export function planQuery(query: TallyQuery, calendar: Calendar): QueryPlan {
+  const fields = fieldsOf(query);
+  for (const set of dimensionSets) {
+    if (!fields.every((field) => (set.fields as readonly QueryField[]).includes(field))) continue;
+    const tiles = tilesOf(query, calendar, set.grains);
+    if (tiles) return { kind: 'rollups', set, tiles };
+  }
+  return { kind: 'traces' };
+}
+
+/** Every group of every set has a status. */
+function fieldsOf({ filter, groupBy }: TallyQuery): QueryField[] {
+  return [...(Object.keys(filter) as QueryField[]), ...groupBy].filter((name) => name !== 'status');
+}
+
+/** Null if the grains cannot cover the range exactly. */
+function tilesOf(
+  { range, interval }: TallyQuery,
+  calendar: Calendar,
+  grains: readonly Grain[],
+): readonly Tile[] | null {
+  if (range === null) return tilesOfAllTime(interval === 'hour', interval !== null, grains);
+  if (range.toUs <= range.fromUs) return [];
+  const hours = { grain: grainNumbers.hour, ...secondsOf(range) };
+  const areHoursWhole = calendar.isHourStart(range.fromUs) && calendar.isHourStart(range.toUs);
+  const hasHours = grains.includes('hour') && areHoursWhole;
+  if (interval === 'hour') return hasHours ? [hours] : null;
+  const firstDay = firstWholeDay(range.fromUs, calendar);
+  const endDay = calendar.dayOf(range.toUs);
+  const days = { grain: grainNumbers.day, fromBucket: firstDay, toBucket: endDay };
+  const [daysFromUs, daysToUs] = [calendar.startOfDay(firstDay), calendar.startOfDay(endDay)];
+  if (firstDay >= endDay) return hasHours ? [hours] : null;
+  const tiles = [
+    { ...hours, toBucket: daysFromUs / usPerSecond },
+    days,
+    { ...hours, fromBucket: daysToUs / usPerSecond },
+  ].filter(({ fromBucket, toBucket }) => fromBucket < toBucket);
+  return hasHours || tiles.every(({ grain }) => grain === grainNumbers.day) ? tiles : null;
+}
+
+const usPerSecond = 1_000_000;
+
+function secondsOf({ fromUs, toUs }: TimeRange): Pick<Tile, 'fromBucket' | 'toBucket'> {
+  return { fromBucket: fromUs / usPerSecond, toBucket: toUs / usPerSecond };
+}
+
+function firstWholeDay(us: number, calendar: Calendar): number {
+  const day = calendar.dayOf(us);
+  return calendar.startOfDay(day) === us ? day : day + 1;
+}
+
+function tilesOfAllTime(
+  isHourly: boolean,
+  hasInterval: boolean,
+  grains: readonly Grain[],
+): readonly Tile[] | null {
+  if (!hasInterval) {
+    const [fromBucket, toBucket] = [allTimeBucket, allTimeBucket + 1];
+    return [{ grain: grainNumbers.all, fromBucket, toBucket }];
+  }
+  const grain = isHourly ? 'hour' : 'day';
+  if (!grains.includes(grain)) return null;
+  return [{ grain: grainNumbers[grain], ...everyBucket }];
+}
+
+/** No bucket is outside. Both numbers can be stored as 64-bit integers. */
+const everyBucket = { fromBucket: -(2 ** 40), toBucket: 2 ** 40 };

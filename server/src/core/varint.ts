@@ -1,0 +1,86 @@
+/** Unsigned integers of any size in as few bytes as needed: seven bits per byte, lowest first, the high bit set if more follow. */
+export class VarintWriter {
+  #bytes: Uint8Array;
+  #length = 0;
+
+  constructor(bytes = usualBytes) {
+    this.#bytes = new Uint8Array(bytes);
+  }
+
+  /** A value below 2^53. */
+  writeNumber(value: number): void {
+    let rest = value;
+    for (; rest >= 2 ** 31; rest = Math.floor(rest / 0x80)) this.#push((rest % 0x80) | 0x80);
+    for (; rest >= 0x80; rest >>>= 7) this.#push((rest & 0x7f) | 0x80);
+    this.#push(rest);
+  }
+
+  writeBigInt(value: bigint): void {
+    let rest = value;
+    for (; rest > maxSafe; rest >>= 7n) this.#push(Number(rest & 0x7fn) | 0x80);
+    this.writeNumber(Number(rest));
+  }
+
+  bytes(): Uint8Array {
+    return this.#bytes.slice(0, this.#length);
+  }
+
+  #push(byte: number): void {
+    if (this.#length === this.#bytes.length) {
+      const larger = new Uint8Array(2 * this.#length);
+      larger.set(this.#bytes);
+      this.#bytes = larger;
+    }
+    this.#bytes[this.#length++] = byte;
+  }
+}
+
+/** Enough for most sums. */
+const usualBytes = 64;
+
+export class VarintReader {
+  readonly #bytes: Uint8Array;
+  #at: number;
+
+  constructor(bytes: Uint8Array, at = 0) {
+    this.#bytes = bytes;
+    this.#at = at;
+  }
+
+  get isAtEnd(): boolean {
+    return this.#at >= this.#bytes.length;
+  }
+
+  /** A value that is known to stay below 2^53. */
+  readNumber(): number {
+    let value = 0;
+    for (let unit = 1; ; unit *= 0x80) {
+      const byte = this.#next();
+      value += (byte & 0x7f) * unit;
+      if (byte < 0x80) return value;
+    }
+  }
+
+  readBigInt(): bigint {
+    let low = 0;
+    let byte = 0x80;
+    for (let unit = 1; byte >= 0x80 && unit < 2 ** 49; unit *= 0x80) {
+      byte = this.#next();
+      low += (byte & 0x7f) * unit;
+    }
+    let value = BigInt(low);
+    for (let shift = 49n; byte >= 0x80; shift += 7n) {
+      byte = this.#next();
+      value += BigInt(byte & 0x7f) << shift;
+    }
+    return value;
+  }
+
+  #next(): number {
+    const byte = this.#bytes[this.#at++];
+    if (byte === undefined) throw new RangeError('a stored number is cut off');
+    return byte;
+  }
+}
+
+const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);

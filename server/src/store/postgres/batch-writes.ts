@@ -1,0 +1,113 @@
+import { answerRepeated } from '../idempotency.ts';
+import type { EarlierRequest } from '../idempotency.ts';
+import type { PackedPayloads } from '../payload.ts';
+import type { TeamCounter } from '../sequencer.ts';
+import { TeamBatch } from '../team-batch.ts';
+import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
+import { TraceColumns } from './trace-columns.ts';
+
+/** A write with the packed payloads of each draft. */
+export interface PackedWrite {
+  write: TraceWrite;
+  payloads: readonly PackedPayloads[];
+}
+
+/** What was found when the transaction began, by team. */
+export interface LockedTeam {
+  counter: TeamCounter;
+  /** By key hash. */
+  earlier: Map<string, EarlierRequest>;
+}
+
+/** An idempotent request that is stored with its traces. */
+export interface NewRequest {
+  teamId: string;
+  request: IdempotentRequest;
+  firstSeq: number;
+  count: number;
+}
+
+export interface MovedCounter {
+  teamId: string;
+  /** The last sequence number before this transaction, and after it. */
+  fromSeq: number;
+  lastSeq: number;
+  lastUs: number;
+}
+
+/** What one transaction writes, for one team or for many, computed in memory. */
+export class BatchWrites {
+  readonly outcomes: WriteOutcome[] = [];
+  readonly traces = new TraceColumns();
+  readonly requests: NewRequest[] = [];
+  /** The writes of teams that another transaction has locked. They have an outcome, but not the final one. */
+  readonly locked = new Set<PackedWrite>();
+  readonly #teams: ReadonlyMap<string, LockedTeam>;
+  readonly #batches = new Map<string, TeamBatch>();
+  readonly #wallUs: number;
+
+  constructor(teams: ReadonlyMap<string, LockedTeam>, wallUs: number) {
+    this.#teams = teams;
+    this.#wallUs = wallUs;
+  }
+
+  get jumps(): readonly ClockJump[] {
+    return [...this.#batches.values()].flatMap(({ jump }) => jump ?? []);
+  }
+
+  /** The counters of teams that have new traces. A replayed request moves none, so it leaves no gap. */
+  counters(): MovedCounter[] {
+    return [...this.#batches].map(
+      ([
+        teamId,
+        {
+          counter: { lastSeq, lastUs },
+        },
+      ]) => {
+        const fromSeq = this.#teams.get(teamId)?.counter.lastSeq ?? lastSeq;
+        return { teamId, fromSeq, lastSeq, lastUs };
+      },
+    );
+  }
+
+  add(packed: PackedWrite): void {
+    const { write, payloads } = packed;
+    const { teamId, request, drafts } = write;
+    const team = this.#teams.get(teamId);
+    if (!team) {
+      this.locked.add(packed);
+      this.outcomes.push(isLocked);
+      return;
+    }
+    const earlier = request && team.earlier.get(request.keyHash);
+    if (request && earlier) {
+      this.outcomes.push(answerRepeated(request, earlier));
+      return;
+    }
+    const batch = this.#batchOf(teamId, team);
+    const range = { firstSeq: batch.counter.lastSeq + 1, count: drafts.length };
+    const packedAt = (index: number) => payloads[index] as PackedPayloads;
+    const stamps = batch.append(write, (_draft, index) => packedAt(index), this.#wallUs);
+    this.outcomes.push({ kind: 'stored', stamps });
+    if (!request) return;
+    this.requests.push({ teamId, request, ...range });
+    // The same request may be repeated in the same batch.
+    const { keyHash, bodyHash, rejected } = request;
+    team.earlier.set(keyHash, { bodyHash, ...range, rejected });
+  }
+
+  #batchOf(teamId: string, { counter }: LockedTeam): TeamBatch {
+    let batch = this.#batches.get(teamId);
+    if (!batch) {
+      batch = new TeamBatch(teamId, counter, (...row) => this.traces.add(teamId, ...row));
+      this.#batches.set(teamId, batch);
+    }
+    return batch;
+  }
+}
+
+const isLocked: WriteOutcome = {
+  kind: 'failed',
+  code: 'store_unavailable',
+  reason: 'another transaction has locked the team',
+};

@@ -1,0 +1,81 @@
+import { Worker } from 'node:worker_threads';
+import { messageOf } from '../../errors.ts';
+import { limits } from '../../limits.ts';
+import type { RollFailure } from '../store.ts';
+import type { FromRoller, RollerData, ToRoller, WrittenTeam } from './roller-messages.ts';
+
+export interface RollerClient {
+  /** These traces were committed. */
+  written(teams: readonly WrittenTeam[]): void;
+  /** Stops rolling after the transaction in progress. What is not rolled up yet stays in the tail. */
+  close(): Promise<void>;
+}
+
+export const noRoller: RollerClient = { written: () => {}, close: () => Promise.resolve() };
+
+/** Starts the rolling thread with the first write, and for a server also if there are none, since another one may have left a tail. */
+export function openRoller(
+  data: RollerData,
+  onRollFailed: (failure: RollFailure) => void,
+): RollerClient {
+  let thread: { send(message: ToRoller): void; ended: Promise<void> } | null = null;
+  let startAtMs = 0;
+  let isClosed = false;
+  /** By team. Sent a few times per second, since a message costs more than the note. */
+  const news = new Map<string, WrittenTeam>();
+  let timer: NodeJS.Timeout | null = null;
+
+  function start(): NonNullable<typeof thread> {
+    const worker = new Worker(new URL('roller-thread.ts', import.meta.url), { workerData: data });
+    const { promise: ended, resolve } = Promise.withResolvers<void>();
+    worker.on('message', (failure: FromRoller) => onRollFailed(failure));
+    worker.on('error', (error) => {
+      onRollFailed({ teamId: 'every team', speed: 'hot', reason: messageOf(error) });
+    });
+    worker.on('exit', () => {
+      thread = null;
+      startAtMs = performance.now() + limits.rollRetryMsMin;
+      // The next thread finds the tails of this one.
+      if (data.role === 'server' && !isClosed) later(limits.rollRetryMsMin);
+      resolve();
+    });
+    return { ended, send: (message) => worker.postMessage(message) };
+  }
+
+  function flush(): void {
+    timer = null;
+    if (isClosed) return;
+    if (performance.now() < startAtMs) {
+      later(limits.rollRetryMsMin);
+      return;
+    }
+    thread ??= start();
+    thread.send({ kind: 'written', teams: [...news.values()] });
+    news.clear();
+  }
+
+  function later(ms: number): void {
+    timer ??= setTimeout(flush, ms).unref();
+  }
+
+  if (data.role === 'server') later(limits.rollFirstSweepMs);
+  return {
+    written(teams) {
+      for (const team of teams) {
+        const { fromSeq } = news.get(team.teamId) ?? team;
+        news.set(team.teamId, { ...team, fromSeq });
+      }
+      if (timer && !thread) {
+        clearTimeout(timer);
+        timer = null;
+      }
+      later(limits.rollNoticeMs);
+    },
+    async close() {
+      isClosed = true;
+      if (timer) clearTimeout(timer);
+      thread?.send({ kind: 'close' });
+      await thread?.ended;
+    },
+  };
+}

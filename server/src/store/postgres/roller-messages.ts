@@ -1,0 +1,21 @@
+import type { Naming } from './statement-names.ts';
+import type { RollBounds, RollFailure, StoreOptions } from '../store.ts';
+
+export interface RollerData {
+  url: string;
+  role: StoreOptions['role'];
+  begin: string;
+  naming: Naming;
+  bounds: RollBounds;
+}
+
+export interface WrittenTeam {
+  teamId: string;
+  /** The last sequence number before the write, and after it. */
+  fromSeq: number;
+  lastSeq: number;
+}
+
+export type ToRoller = { kind: 'written'; teams: readonly WrittenTeam[] } | { kind: 'close' };
+
+export type FromRoller = RollFailure;

@@ -1,0 +1,72 @@
+import { limits } from '../../limits.ts';
+import type { TraceWrite, WriteOutcome } from '../trace-writer.ts';
+
+export interface Waiting {
+  write: TraceWrite;
+  /** The approximate memory of its drafts. */
+  bytes: number;
+  sinceMs: number;
+  settle(outcome: WriteOutcome): void;
+}
+
+/** The writes of one team that wait. */
+export interface TeamLine {
+  readonly teamId: string;
+  readonly waiting: Waiting[];
+  /** When the oldest write of the running transaction arrived; null if none is running. */
+  busySinceMs: number | null;
+  /** Whether its writes do not share a transaction with those of other teams. */
+  isApart: boolean;
+}
+
+/** Fails writes that have waited too long. They were not sent to the database, so they are certainly not stored. */
+export function failLate({ waiting }: TeamLine): void {
+  const latestMs = performance.now() - limits.postgresWaitMsMax;
+  const inTime = waiting.findIndex(({ sinceMs }) => sinceMs >= latestMs);
+  for (const { settle } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
+    settle({ kind: 'failed', code: 'store_unavailable', reason: 'the write waited too long' });
+  }
+}
+
+/** As many writes as fit into one transaction, one of each team in turn, so that a team with many writes does not delay the others. */
+export function takeFairly(lines: readonly TeamLine[]): Waiting[] {
+  const batch = new Batch();
+  const counts = lines.map(() => 0);
+  for (let left = lines.length, round = 0; left > 0 && !batch.isFull; round++) {
+    left = 0;
+    for (const [i, { waiting }] of lines.entries()) {
+      const next = waiting[round];
+      if (!next || !batch.tryAdd(next)) continue;
+      counts[i] = round + 1;
+      left += 1;
+    }
+  }
+  for (const [i, { waiting }] of lines.entries()) waiting.splice(0, counts[i]);
+  return batch.writes;
+}
+
+/** As many of a team's writes as fit into one transaction, and at least one. */
+export function takeOfTeam({ waiting }: TeamLine): Waiting[] {
+  const batch = new Batch();
+  const end = waiting.findIndex((write) => !batch.tryAdd(write));
+  waiting.splice(0, end === -1 ? waiting.length : end);
+  return batch.writes;
+}
+
+class Batch {
+  readonly writes: Waiting[] = [];
+  isFull = false;
+  #rows = 0;
+  #bytes = 0;
+
+  /** The first write always fits. */
+  tryAdd(waiting: Waiting): boolean {
+    if (this.isFull) return false;
+    this.#rows += waiting.write.drafts.length;
+    this.#bytes += waiting.bytes;
+    const isOver = this.#rows > limits.commitRowsMax || this.#bytes > limits.commitBytesMax;
+    this.isFull = isOver && this.writes.length > 0;
+    if (!this.isFull) this.writes.push(waiting);
+    return !this.isFull;
+  }
+}

@@ -1,0 +1,35 @@
+import type { QueryField, TraceFilter } from '../../core/query.ts';
+import { columnOf } from '../../core/trace-fields.ts';
+
+/** A condition and its values. The text depends only on the fields of the filter, so its statement can be prepared once. */
+export interface FilterSql {
+  /** Begins with `and` for each field; empty if there is no filter. */
+  text: string;
+  values: readonly (string | number)[];
+}
+
+/** `prefix` is put before each column. */
+export function filterSql(filter: TraceFilter, prefix: string): FilterSql {
+  const parts = Object.entries(filter).map(([name, accepted]) => {
+    const field = name as QueryField;
+    const column = `${prefix}${columnOf(field)}`;
+    if (accepted === 'set') return { text: `${column} is not null`, values: [] };
+    const values = accepted.filter((value) => value !== null);
+    return {
+      text: `(${column} in (select value from json_each(?)) or (? and ${column} is null))`,
+      values: [
+        JSON.stringify(field === 'status' ? values.map(flagOf) : values),
+        accepted.includes(null) ? 1 : 0,
+      ],
+    };
+  });
+  return {
+    text: parts.map(({ text }) => ` and ${text}`).join(''),
+    values: parts.flatMap(({ values }) => values),
+  };
+}
+
+/** Null for anything that is not a status: it equals no column. */
+function flagOf(status: string): number | null {
+  return status === 'error' ? 1 : status === 'success' ? 0 : null;
+}

@@ -1,0 +1,137 @@
+import type { DatabaseSync, SQLInputValue } from 'node:sqlite';
+import { calendarOf } from '../../core/calendar.ts';
+import { dimensionFields, grainNumbers } from '../../core/dimensions.ts';
+import type { RollSpeed } from '../../core/dimensions.ts';
+import { RollupFold } from '../../core/rollup.ts';
+import { addedTo, deltasOf } from '../rollup-rows.ts';
+import type { RollupDelta } from '../rollup-rows.ts';
+import { firstGeneration } from '../team-marks.ts';
+import type { TeamMarks } from '../team-marks.ts';
+import { lookupBlockBits } from '../trace-lookups.ts';
+import { openCountedTraces, prepareArrays } from './counted-traces.ts';
+import { LookupBatch } from './lookup-batch.ts';
+import { seqMax } from './row-id.ts';
+
+/** The tables behind the write. The caller runs each method in a transaction of its own. */
+export interface RollupTables {
+  /** The marks of the active generation, or of the one that is being built. */
+  marks(teamNo: number, which?: 'active' | 'building'): TeamMarks | null;
+  /** Adds the traces after a mark to the rollups of its generation, and moves the mark. Returns how many were added. */
+  roll(teamNo: number, marks: TeamMarks, speed: RollSpeed, rowsMax: number): number;
+  /**
+   * Adds the next traces to a batch, and stores their lookups: readers ignore those after the mark, and storing them again does nothing.
+   * Returns how many were added.
+   */
+  gather(batch: RollBatch, rowsMax: number): number;
+  /** Adds a batch to the rollups and moves the mark. The mark must be where the batch begins. */
+  store(batch: RollBatch): void;
+}
+
+/** Consecutive traces after a mark that are added to the rollups together. */
+export class RollBatch {
+  readonly teamNo: number;
+  readonly marks: TeamMarks;
+  readonly speed: RollSpeed;
+  readonly fold: RollupFold;
+  toSeq: number;
+  rows = 0;
+
+  constructor(teamNo: number, marks: TeamMarks, speed: RollSpeed) {
+    this.teamNo = teamNo;
+    this.marks = marks;
+    this.speed = speed;
+    this.fold = new RollupFold(speed, calendarOf(marks.timeZone));
+    this.toSeq = marks.rolledSeq[speed];
+  }
+}
+
+export const insertFirstMarks = `
+  insert into team_marks (team_no, generation, time_zone, is_active, hot_seq, wide_seq)
+  values (?, ${firstGeneration}, ?, 1, 0, 0)`;
+
+export function openRollupTables(db: DatabaseSync): RollupTables {
+  const traces = openCountedTraces(db);
+  const readMarks = db.prepare(
+    'select generation, time_zone, hot_seq, wide_seq from team_marks where team_no = ? and is_active = ?',
+  );
+  const setMark = {
+    hot: db.prepare('update team_marks set hot_seq = ? where team_no = ? and generation = ?'),
+    wide: db.prepare('update team_marks set wide_seq = ? where team_no = ? and generation = ?'),
+  };
+  const readSums = prepareArrays(
+    db,
+    `select calls, sums from rollup_rows
+     where team_no = ? and generation = ? and set_no = ? and grain = ? and bucket = ? and group_hash = ?`,
+  );
+  const writeSums = db.prepare(`
+    insert into rollup_rows (team_no, generation, set_no, grain, bucket, group_hash, calls, sums)
+    values (?, ?, ?, ?, ?, ?, ?, ?)
+    on conflict do update set calls = excluded.calls, sums = excluded.sums`);
+  const insertGroup = db.prepare(`
+    insert or replace into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
+    values (?, ?, ?, ?, ${dimensionFields.map(() => '?').join(', ')})`);
+  const insertLookup = db.prepare(
+    `insert or ignore into trace_lookups (team_no, block, hash, seq) values (?, ? >> ${lookupBlockBits}, ?, ?)`,
+  );
+
+  /**
+   * The sums over all time come first. They are as old as their group, so if a group has none, it is new and no other sums of it have
+   * to be looked for.
+   */
+  function addAll(teamNo: number, generation: number, deltas: readonly RollupDelta[]): void {
+    const newGroups = new Set<Uint8Array>();
+    for (const delta of deltas) {
+      const { set, grain, bucket, hash, group } = delta;
+      const stored = newGroups.has(hash)
+        ? undefined
+        : (readSums.all(teamNo, generation, set, grain, bucket, hash)[0] as StoredSums | undefined);
+      const { calls, sums } = addedTo(stored && { calls: stored[0], sums: stored[1] }, delta);
+      writeSums.run(teamNo, generation, set, grain, bucket, hash, calls, sums);
+      if (stored || grain !== grainNumbers.all) continue;
+      newGroups.add(hash);
+      const values = dimensionFields.map((field): SQLInputValue => group[field] ?? null);
+      insertGroup.run(teamNo, hash, set, group.status === 'error' ? 1 : 0, ...values);
+    }
+  }
+
+  const tables: RollupTables = {
+    marks(teamNo, which = 'active') {
+      const row = readMarks.get(teamNo, which === 'active' ? 1 : 0);
+      return row ? marksFromRow(row) : null;
+    },
+    roll(teamNo, marks, speed, rowsMax) {
+      const batch = new RollBatch(teamNo, marks, speed);
+      const rows = tables.gather(batch, rowsMax);
+      if (rows > 0) tables.store(batch);
+      return rows;
+    },
+    gather(batch, rowsMax) {
+      const { teamNo, speed, fold } = batch;
+      const lookups = new LookupBatch();
+      const after = { afterSeq: batch.toSeq, toSeq: seqMax };
+      const rows = traces.each(teamNo, after, rowsMax, (trace, seq) => {
+        fold.add(trace);
+        if (speed === 'wide') lookups.add(trace, seq);
+        batch.toSeq = seq;
+      });
+      for (const { hash, seq } of lookups.inOrder()) insertLookup.run(teamNo, seq, hash, seq);
+      batch.rows += rows;
+      return rows;
+    },
+    store({ teamNo, marks: { generation }, speed, fold, toSeq }) {
+      addAll(teamNo, generation, deltasOf(fold.rollups()));
+      setMark[speed].run(toSeq, teamNo, generation);
+    },
+  };
+  return tables;
+}
+
+export function marksFromRow(row: Readonly<Record<string, unknown>>): TeamMarks {
+  return {
+    generation: row['generation'] as number,
+    timeZone: row['time_zone'] as string,
+    rolledSeq: { hot: row['hot_seq'] as number, wide: row['wide_seq'] as number },
+  };
+}
+
+type StoredSums = [calls: number, sums: Uint8Array];

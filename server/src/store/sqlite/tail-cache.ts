@@ -1,0 +1,100 @@
+import type { DatabaseSync } from 'node:sqlite';
+import { calendarOf } from '../../core/calendar.ts';
+import type { DimensionSet, RollSpeed } from '../../core/dimensions.ts';
+import { RollupFold } from '../../core/rollup.ts';
+import { limits } from '../../limits.ts';
+import { openCountedTraces } from './counted-traces.ts';
+import type { TeamSnapshot } from './team-snapshot.ts';
+
+interface Tail {
+  generation: number;
+  rolledSeq: number;
+  /** The last trace that is in the fold. */
+  lastSeq: number;
+  rows: number;
+  /** How many of them are counted in the cache's total. */
+  keptRows: number;
+  fold: RollupFold;
+}
+
+/**
+ * The sums of the traces after each team's marks. A tail only grows until the next roll, so a read adds only what is new since the
+ * last one.
+ */
+export class TailCache {
+  readonly #traces;
+  /** The least recently used first. */
+  readonly #tails = new Map<string, Tail>();
+  #rows = 0;
+
+  constructor(db: DatabaseSync) {
+    this.#traces = openCountedTraces(db);
+  }
+
+  /** Null if the tail has more than `rowsMax` traces: each of them may be a group of its own, which a read has to add up. */
+  foldOf(team: TeamSnapshot, speed: RollSpeed, rowsMax: number): RollupFold | null {
+    const tail = this.#tailOf(team, speed);
+    return team.lastSeq - tail.rolledSeq > rowsMax ? null : this.#extend(team, speed, tail);
+  }
+
+  /** However many traces it has. A long tail comes in parts, since each trace may be a group of its own. */
+  *parts(team: TeamSnapshot, set: DimensionSet): Generator<RollupFold> {
+    const { teamNo, lastSeq, marks } = team;
+    const tail = this.#tailOf(team, set.speed);
+    if (lastSeq - tail.rolledSeq <= limits.tailPartRows) {
+      yield this.#extend(team, set.speed, tail);
+      return;
+    }
+    for (let afterSeq = tail.rolledSeq; afterSeq < lastSeq; afterSeq += limits.tailPartRows) {
+      const fold = new RollupFold([set], calendarOf(marks.timeZone));
+      const toSeq = Math.min(lastSeq, afterSeq + limits.tailPartRows);
+      this.#traces.each(teamNo, { afterSeq, toSeq }, allRows, (trace) => fold.add(trace));
+      yield fold;
+    }
+  }
+
+  #extend(team: TeamSnapshot, speed: RollSpeed, tail: Tail): RollupFold {
+    const { teamNo, lastSeq } = team;
+    const range = { afterSeq: tail.lastSeq, toSeq: lastSeq };
+    tail.rows += this.#traces.each(teamNo, range, allRows, (trace) => tail.fold.add(trace));
+    tail.lastSeq = lastSeq;
+    this.#keep(nameOf(team, speed), tail);
+    return tail.fold;
+  }
+
+  /** The tail as far as it is known. */
+  #tailOf(team: TeamSnapshot, speed: RollSpeed): Tail {
+    const { firstSeq, lastSeq, marks } = team;
+    const { generation } = marks;
+    const rolledSeq = Math.max(marks.rolledSeq[speed], firstSeq - 1);
+    const known = this.#tails.get(nameOf(team, speed));
+    const isSame = known?.generation === generation && known.rolledSeq === rolledSeq;
+    if (isSame && known.lastSeq <= lastSeq) return known;
+    const fold = new RollupFold(speed, calendarOf(marks.timeZone));
+    return { generation, rolledSeq, lastSeq: rolledSeq, rows: 0, keptRows: 0, fold };
+  }
+
+  #forget(name: string): void {
+    this.#rows -= this.#tails.get(name)?.keptRows ?? 0;
+    this.#tails.delete(name);
+  }
+
+  #keep(name: string, tail: Tail): void {
+    this.#forget(name);
+    if (tail.rows === 0) return;
+    this.#tails.set(name, tail);
+    tail.keptRows = tail.rows;
+    this.#rows += tail.rows;
+    for (const oldest of this.#tails.keys()) {
+      if (this.#rows <= limits.tailRowsKeptMax) return;
+      this.#forget(oldest);
+    }
+  }
+}
+
+/** No limit, for SQLite. */
+const allRows = -1;
+
+function nameOf({ teamNo }: TeamSnapshot, speed: RollSpeed): string {
+  return `${speed} ${teamNo}`;
+}

@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import pg from 'pg';
+import { draftTrace } from '../../src/core/trace.ts';
+import { limits } from '../../src/limits.ts';
+import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
+import type { Store } from '../../src/store/store.ts';
+import type { TraceWrite } from '../../src/store/trace-writer.ts';
+import { verifyTeam } from '../../src/tools/verify.ts';
+import { eventually } from '../support/eventually.ts';
+import { usePostgres } from '../support/postgres.ts';
+
+const postgres = usePostgres();
+const options = { clock: { kind: 'system' }, role: 'server', rolling: 'manual' } as const;
+
+function write(teamId: string, ...models: string[]): TraceWrite {
+  return { teamId, drafts: models.map((model) => draftTrace({ model, input: 'in' })) };
+}
+
+async function makeTeams(store: Store, count: number): Promise<string[]> {
+  const teams = [];
+  for (let i = 0; i < count; i++) teams.push((await store.ensureTeam(`team ${i}`, 1)).team.id);
+  return teams;
+}
+
+/** The statements that a store executes meanwhile. */
+async function statementsOf(url: string, work: () => Promise<void>): Promise<string[]> {
+  /** The log comes through a pipe: what stands before a mark is all there when the mark is. */
+  const logUntilNow = async () => {
+    const mark = `mark ${performance.now()}.`;
+    await postgres.sql(url, `select '${mark}'`);
+    await eventually('the mark in the log', 10_000, () => postgres.log().includes(mark), 10);
+    return postgres.log().split(mark)[0] ?? '';
+  };
+  const before = (await logUntilNow()).length;
+  await work();
+  const log = (await logUntilNow()).slice(before);
+  const lines = log
+    .split('\n')
+    .join(' ')
+    .split(/LOG: {2}/);
+  return lines.filter(
+    (line) => /^(statement|execute)/.test(line) && !line.startsWith("statement: select '"),
+  );
+}
+
+test('writes of 20 teams take as many statements as a write of one trace, none of them on rollups', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await postgres.createDatabase();
+  const { pathname } = new URL(url);
+  await postgres.sql(url, `alter database ${pathname.slice(1)} set log_statement = 'all'`);
+  await postgres.sql(url, `alter database ${pathname.slice(1)} set log_parameter_max_length = 0`);
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  const teams = await makeTeams(store, 20);
+  const append = (name: string, ids: readonly string[], models: readonly string[]) => async () => {
+    const outcomes = await store.append(
+      ids.map((id) => ({
+        ...write(id, ...models),
+        request: { keyHash: name, bodyHash: 'b', rejected: null },
+      })),
+    );
+    assert.ok(outcomes.every(({ kind }) => kind === 'stored'));
+  };
+  // The first write of a team adds its counter.
+  await append('first', teams, ['m'])();
+  const [one = ''] = teams;
+  const ofOne = await statementsOf(url, append('one', [one], ['m']));
+  const models = Array.from({ length: 90 }, (_, i) => `m${i}`);
+  const ofMany = await statementsOf(url, append('many', teams, models));
+  assert.equal(ofMany.length, ofOne.length, ofMany.join('\n'));
+  assert.ok(ofOne.length <= 10, ofOne.join('\n'));
+  for (const statement of [...ofOne, ...ofMany]) {
+    assert.doesNotMatch(statement, /rollup|team_marks/);
+  }
+  for (const id of teams) assert.deepEqual((await verifyTeam(store, id)).differences, []);
+});
+
+test('a team that another process has locked for 10 s delays no other team by more than 100 ms', async (t) => {
+  await using closing = new AsyncDisposableStack();
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  // It has no write of the locked team, but the same disk, CPU and event loop.
+  const control = await openPostgresStore({ ...options, url });
+  closing.defer(() => control.close());
+  const [held = '', ...free] = await makeTeams(store, 9);
+  const [shared, apart] = [free.slice(0, 4), free.slice(4)];
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  closing.defer(() => other.end());
+
+  /** The longest wait of one of these teams while all of them write. */
+  async function longestWait(
+    by: Store,
+    teams: readonly string[],
+    untilMs: number,
+  ): Promise<number> {
+    let longestMs = 0;
+    const writers = teams.map(async (id) => {
+      while (performance.now() < untilMs) {
+        const startMs = performance.now();
+        const [outcome] = await by.append([write(id, 'm')]);
+        assert.equal(outcome?.kind, 'stored');
+        longestMs = Math.max(longestMs, performance.now() - startMs);
+      }
+    });
+    await Promise.all(writers);
+    return longestMs;
+  }
+
+  await store.append([held, ...free].map((id) => write(id, 'm')));
+  await other.query('begin');
+  await other.query('select 1 from team_counters where team_id = $1 for update', [held]);
+  const untilMs = performance.now() + 10_000;
+  /** The locked team keeps writing: one write after the other, all of which wait for the lock. */
+  const heldWrites = (async () => {
+    const kinds: string[] = [];
+    while (performance.now() < untilMs)
+      kinds.push((await store.append([write(held, 'm')]))[0]?.kind ?? '');
+    return kinds;
+  })();
+  const [longestMs, usualMs] = await Promise.all([
+    longestWait(store, shared, untilMs),
+    longestWait(control, apart, untilMs),
+  ]);
+  await other.query('rollback');
+  const kinds = await heldWrites;
+  t.diagnostic(
+    `longest wait ${longestMs.toFixed(0)} ms, at the other server ${usualMs.toFixed(0)} ms`,
+  );
+  assert.ok(longestMs < usualMs + 100, `${longestMs} ms, at the other server ${usualMs} ms`);
+  assert.ok(kinds.includes('failed'), 'the lock lasted longer than a write may wait');
+  const [outcome] = await store.append([write(held, 'after')]);
+  assert.equal(outcome?.kind, 'stored');
+  assert.deepEqual((await verifyTeam(store, held)).differences, []);
+});
+
+test('a team whose lock is free again stores what has waited, in order', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  const [held = '', free = ''] = await makeTeams(store, 2);
+  await store.append([write(held, 'm'), write(free, 'm')]);
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  closing.defer(() => other.end());
+  await other.query('begin');
+  await other.query('select 1 from team_counters where team_id = $1 for update', [held]);
+  const waiting = ['a', 'b', 'c'].map((model) => store.append([write(held, model)]));
+  const [ofFree] = await store.append([write(free, 'm')]);
+  assert.equal(ofFree?.kind, 'stored');
+  await other.query('rollback');
+  for (const [outcome] of await Promise.all(waiting)) assert.equal(outcome?.kind, 'stored');
+  const { first } = await store.page(held, { page: 1, limit: 9, omit: new Set() });
+  assert.deepEqual(
+    first.map(({ model }) => model),
+    ['c', 'b', 'a', 'm'],
+  );
+});
+
+test('a team with many waiting writes does not delay the write of another team', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  const [busy = '', other = ''] = await makeTeams(store, 2);
+  const models = Array.from({ length: 500 }, () => 'm');
+  // Several transactions of the busy team are waiting.
+  const writes = (4 * limits.commitRowsMax) / models.length;
+  let done = 0;
+  const flood = Array.from({ length: writes }, async () => {
+    await store.append([write(busy, ...models)], true);
+    done += 1;
+  });
+  await store.append([write(other, 'm')]);
+  assert.ok(done < writes, 'the other team did not wait for all of them');
+  await Promise.all(flood);
+});
+
+test('a write that the database refuses fails alone, whatever teams share its transaction', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  const teams = await makeTeams(store, 16);
+  const poison = write(teams[5] ?? '', 'm');
+  Object.assign(poison.drafts[0] ?? {}, { model: null });
+  const noTeam = write('00000000-0000-7000-8000-000000000000', 'm');
+  const outcomes = await store.append([...teams.map((id) => write(id, 'm')), poison, noTeam]);
+  const kinds = outcomes.map(({ kind }) => kind);
+  assert.deepEqual(kinds, [...teams.map(() => 'stored'), 'failed', 'failed']);
+  for (const id of teams) {
+    assert.deepEqual(await verifyTeam(store, id), { traces: 1, differences: [] });
+  }
+});
+
+test('a table that is locked for a moment, as while an index is built, fails no write of many teams', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  const teams = await makeTeams(store, 3);
+  let requests = 0;
+  const append = () => {
+    const request = { keyHash: `request ${++requests}`, bodyHash: 'b', rejected: null };
+    return store.append(teams.map((id) => ({ ...write(id, 'm'), request })));
+  };
+  await append();
+  for (const table of ['traces', 'trace_payloads', 'idempotency']) {
+    const other = new pg.Client({ connectionString: url });
+    await other.connect();
+    closing.defer(() => other.end());
+    await other.query(`begin; lock table ${table} in share mode`);
+    const waiting = append();
+    const isWaiting = `
+      select 1 from pg_locks where not granted and relation = '${table}'::regclass`;
+    await eventually('a write that waits', 10_000, async () =>
+      (await postgres.sql(url, isWaiting)).length > 0 ? true : null,
+    );
+    // Several times as long as a write waits for the counter of one team.
+    const [held] = await postgres.sql(
+      url,
+      `select pg_sleep(${(4 * limits.postgresSharedLockMsMax) / 1_000})`,
+    );
+    assert.ok(held);
+    await other.query('commit');
+    assert.deepEqual(
+      (await waiting).map(({ kind }) => kind),
+      ['stored', 'stored', 'stored'],
+      table,
+    );
+  }
+});
+
+test('a transaction of many teams removes a bounded number of expired idempotency keys', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  const teams = await makeTeams(store, 60);
+  const append = async (keyHash: string) => {
+    const request = { keyHash, bodyHash: 'b', rejected: null };
+    const outcomes = await store.append(teams.map((id) => ({ ...write(id, 'm'), request })));
+    assert.ok(outcomes.every(({ kind }) => kind === 'stored'));
+  };
+  await append('first');
+  const each = limits.idempotencySweepRowsMax;
+  assert.ok(teams.length * each > limits.postgresSharedSweepRowsMax);
+  await postgres.sql(
+    url,
+    `insert into idempotency (team_id, key_hash, body_hash, first_seq, count, expires_at_us)
+     select id, 'old ' || n, 'b', 1, 1, 1 from teams, generate_series(1, ${each}) as n`,
+  );
+  const expired = async () => {
+    const [row] = await postgres.sql(
+      url,
+      'select count(*)::integer as count from idempotency where expires_at_us = 1',
+    );
+    return row?.['count'];
+  };
+  await append('second');
+  assert.equal(await expired(), teams.length * each - limits.postgresSharedSweepRowsMax);
+  await append('third');
+  assert.equal(await expired(), 0);
+});
