@@ -96,6 +96,8 @@ export const limits = Object.freeze({
   rollFirstSweepMs: 5_000,
   rollSweepMs: 60_000,
   rollSweepTeamsMax: 1_000,
+  // How long a stop waits for the rolling thread of PostgreSQL.
+  rollStopMsMax: 2_000,
   // How long a transaction that updates rollups on PostgreSQL should take. No write waits for it, only other rollers.
   postgresRollMsTarget: 200,
   // Traces in one transaction of a rebuild on PostgreSQL.

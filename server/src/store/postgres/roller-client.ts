@@ -11,6 +11,12 @@ export interface RollerClient {
   close(): Promise<void>;
 }
 
+interface RollerThread {
+  send(message: ToRoller): void;
+  terminate(): void;
+  ended: Promise<void>;
+}
+
 export const noRoller: RollerClient = { written: () => {}, close: () => Promise.resolve() };
 
 /** Starts the rolling thread with the first write, and for a server also if there are none, since another one may have left a tail. */
@@ -18,14 +24,14 @@ export function openRoller(
   data: RollerData,
   onRollFailed: (failure: RollFailure) => void,
 ): RollerClient {
-  let thread: { send(message: ToRoller): void; ended: Promise<void> } | null = null;
+  let thread: RollerThread | null = null;
   let startAtMs = 0;
   let isClosed = false;
   /** By team. Sent a few times per second, since a message costs more than the note. */
   const news = new Map<string, WrittenTeam>();
   let timer: NodeJS.Timeout | null = null;
 
-  function start(): NonNullable<typeof thread> {
+  function start(): RollerThread {
     const worker = new Worker(new URL('roller-thread.ts', import.meta.url), { workerData: data });
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     worker.on('message', (failure: FromRoller) => onRollFailed(failure));
@@ -39,7 +45,11 @@ export function openRoller(
       if (data.role === 'server' && !isClosed) later(limits.rollRetryMsMin);
       resolve();
     });
-    return { ended, send: (message) => worker.postMessage(message) };
+    return {
+      ended,
+      send: (message) => worker.postMessage(message),
+      terminate: () => void worker.terminate(),
+    };
   }
 
   function flush(): void {
@@ -74,8 +84,12 @@ export function openRoller(
     async close() {
       isClosed = true;
       if (timer) clearTimeout(timer);
-      thread?.send({ kind: 'close' });
-      await thread?.ended;
+      if (!thread) return;
+      thread.send({ kind: 'close' });
+      // If PostgreSQL does not answer, it rolls back the transaction when the connection is gone.
+      const late = setTimeout(thread.terminate, limits.rollStopMsMax);
+      await thread.ended;
+      clearTimeout(late);
     },
   };
 }
