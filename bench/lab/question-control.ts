@@ -27,13 +27,15 @@ async function byModel(days: number): Promise<number> {
       toUs: calendar.startOfDay(endDay),
     };
     const startMs = performance.now();
-    const { first } = await store.tallies(team?.id ?? '', {
+    const { first, rest } = await store.tallies(team?.id ?? '', {
       filter: {},
       groupBy: ['model'],
       range,
       interval: null,
     });
-    const latencies = first.map(({ measures }) => percentile(measures.latencies, 95));
+    const tallies = [...first];
+    for await (const chunk of rest ?? []) tallies.push(...chunk);
+    const latencies = tallies.map(({ measures }) => percentile(measures.latencies, 95));
     tookMs.push(performance.now() - startMs);
     if (latencies.length === 0) throw new Error('there is nothing in the range');
   }
