@@ -40,8 +40,8 @@ export function openReading(path: string): DatabaseSync {
  * Runs the work in one transaction. IMMEDIATE takes the write lock at the start: a transaction that starts with a read could
  * fail later if another process has written in the meantime.
  */
-export function inTransaction<T>(db: DatabaseSync, work: () => T): T {
-  db.exec('begin immediate');
+export function inTransaction<T>(db: DatabaseSync, work: () => T, begin = 'begin immediate'): T {
+  db.exec(begin);
   try {
     const result = work();
     db.exec('commit');

@@ -1,6 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { TeamMarks } from '../team-marks.ts';
-import { rollBack } from './connection.ts';
+import { inTransaction } from './connection.ts';
 import { marksFromRow } from './rollup-tables.ts';
 
 /** What a read needs to know about a team first, in the transaction in which it reads the rest. */
@@ -32,16 +32,10 @@ export function prepareSnapshots(db: DatabaseSync): (teamId: string) => TeamSnap
   };
 }
 
-/** Runs reads in one transaction, so that they see the same snapshot. They must be synchronous. */
+/**
+ * Runs reads in one transaction, so that they see the same snapshot. They must be synchronous. If one fails, what it has put into
+ * temporary tables is removed too, so that the next read does not find it.
+ */
 export function inSnapshot<T>(db: DatabaseSync, read: () => T): T {
-  db.exec('begin');
-  try {
-    const result = read();
-    db.exec('commit');
-    return result;
-  } catch (error) {
-    // Also removes what the read has put into temporary tables, which the next read would find.
-    rollBack(db);
-    throw error;
-  }
+  return inTransaction(db, read, 'begin');
 }
