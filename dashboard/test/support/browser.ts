@@ -1,4 +1,3 @@
-import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 import { needProgram } from '../../../server/test/support/debian.ts';
@@ -44,9 +43,7 @@ export type FoundBrowser = { browser: Browser } | { missing: string };
 
 /** Debian's Chromium, installed if possible; or the reason why there is none. */
 export async function findBrowser(): Promise<FoundBrowser> {
-  if (!existsSync(program)) {
-    const missing = needProgram('chromium');
-    if (missing !== null) return { missing };
-  }
+  const missing = needProgram('chromium');
+  if (missing !== null) return { missing };
   return { browser: await chromium.launch({ executablePath: program, args }) };
 }
