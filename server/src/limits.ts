@@ -102,11 +102,11 @@ export const limits = Object.freeze({
   postgresRollMsTarget: 200,
   // Traces in one transaction of a rebuild on PostgreSQL.
   rebuildRowsMax: 4_096,
-  // Traces after the marks that a read on the main thread may add up, and those whose sums are kept for the next read.
+  // Traces after the marks that a read on the main thread may add up, and the sums of such traces that are kept for the next read.
   tailRowsMax: 2_048,
-  tailRowsKeptMax: 32_768,
+  tailSumsKeptMax: 16_384,
   // Traces after a mark that are added up in memory at once. Longer tails are added up in parts of this size.
-  tailPartRows: 8_192,
+  tailPartRows: 2_048,
   // Sums that one answer may have in memory, and how long it may read traces. Beyond either limit a question gets a 422.
   tallyRowsMax: 20_000,
   evaluationMsMax: 10_000,
@@ -177,7 +177,7 @@ export const limits = Object.freeze({
   // Traces of a tail that a list of names may add up, and the sums that it may send to the database. With more of them it waits until
   // they are rolled up: how often it looks, and how long it waits until it gets a 503.
   postgresTailRowsMax: 32_768,
-  postgresTailBytesMax: 32 * 1024 * 1024,
+  postgresTailBytesMax: 8 * 1024 * 1024,
   postgresTailRetryMs: 500,
   postgresTailWaitMsMax: 30_000,
   postgresConnectMsMax: 5_000,

@@ -11,9 +11,8 @@ interface Tail {
   rolledSeq: number;
   /** The last trace that is in the fold. */
   lastSeq: number;
-  rows: number;
-  /** How many of them are counted in the cache's total. */
-  keptRows: number;
+  /** How many of its sums are counted in the cache's total. */
+  keptSums: number;
   fold: RollupFold;
 }
 
@@ -25,7 +24,7 @@ export class TailCache {
   readonly #traces;
   /** The least recently used first. */
   readonly #tails = new Map<string, Tail>();
-  #rows = 0;
+  #sums = 0;
 
   constructor(db: DatabaseSync) {
     this.#traces = openCountedTraces(db);
@@ -56,7 +55,7 @@ export class TailCache {
   #extend(team: TeamSnapshot, speed: RollSpeed, tail: Tail): RollupFold {
     const { teamNo, lastSeq } = team;
     const range = { afterSeq: tail.lastSeq, toSeq: lastSeq };
-    tail.rows += this.#traces.each(teamNo, range, allRows, (trace) => tail.fold.add(trace));
+    this.#traces.each(teamNo, range, allRows, (trace) => tail.fold.add(trace));
     tail.lastSeq = lastSeq;
     this.#keep(nameOf(team, speed), tail);
     return tail.fold;
@@ -71,22 +70,23 @@ export class TailCache {
     const isSame = known?.generation === generation && known.rolledSeq === rolledSeq;
     if (isSame && known.lastSeq <= lastSeq) return known;
     const fold = new RollupFold(speed, calendarOf(marks.timeZone));
-    return { generation, rolledSeq, lastSeq: rolledSeq, rows: 0, keptRows: 0, fold };
+    return { generation, rolledSeq, lastSeq: rolledSeq, keptSums: 0, fold };
   }
 
   #forget(name: string): void {
-    this.#rows -= this.#tails.get(name)?.keptRows ?? 0;
+    this.#sums -= this.#tails.get(name)?.keptSums ?? 0;
     this.#tails.delete(name);
   }
 
   #keep(name: string, tail: Tail): void {
     this.#forget(name);
-    if (tail.rows === 0) return;
+    const sums = tail.fold.size;
+    if (sums === 0) return;
     this.#tails.set(name, tail);
-    tail.keptRows = tail.rows;
-    this.#rows += tail.rows;
+    tail.keptSums = sums;
+    this.#sums += sums;
     for (const oldest of this.#tails.keys()) {
-      if (this.#rows <= limits.tailRowsKeptMax) return;
+      if (this.#sums <= limits.tailSumsKeptMax) return;
       this.#forget(oldest);
     }
   }
