@@ -9,7 +9,7 @@ import { call, startServer, toolInFolder } from '../cli/helpers.ts';
 
 const fixtures = new URL('../guarantees/fixtures/', import.meta.url);
 /** Enough for an upgrade of several seconds. */
-const traces = 150_000;
+const traces = 100_000;
 
 interface Line {
   level: string;

@@ -19,7 +19,7 @@ test('the PostgreSQL store answers as the plain model does, and verify is clean,
   }
 });
 
-const histories = runsOf(120);
+const histories = runsOf(80);
 
 test(`the PostgreSQL store answers random questions as a plain array does, whatever is rolled up, for ${histories} random histories`, async (t) => {
   const url = await postgres.createDatabase();
