@@ -6,12 +6,21 @@ import { failAll, storeInHalvesAsync } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
+import { attemptAtOnce } from './batch-at-once.ts';
 import { manyTeamsStatements, oneTeamStatements } from './batch-statements.ts';
 import type { BatchStatements } from './batch-statements.ts';
 import { attemptBatch, wasStored } from './batch-transaction.ts';
+import type { Attempt } from './batch-transaction.ts';
 import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
 import type { Pools } from './connection.ts';
-import { failureOf, isLockTimeout } from './postgres-failures.ts';
+import { KnownCounters } from './known-counters.ts';
+import {
+  failureOf,
+  isLockTimeout,
+  isTransactionAborted,
+  isTypeMismatch,
+} from './postgres-failures.ts';
+import type { KnownRecordTypes } from './trace-records.ts';
 
 /** A write of a team that another transaction has locked. It was not stored. */
 export interface LockedWrite {
@@ -24,6 +33,8 @@ export interface StoreBatch {
   ofTeam(teamId: string, writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
   /** Writes of any teams, in one transaction. Hardly waits for teams that are locked. */
   ofTeams(writes: readonly TraceWrite[]): Promise<readonly (WriteOutcome | LockedWrite)[]>;
+  /** Whether `ofTeams` may be called again for this team before it has resolved. */
+  mayFollow(teamId: string): boolean;
 }
 
 export interface BatchEvents {
@@ -36,15 +47,20 @@ export interface BatchEvents {
 interface Means {
   first: BatchStatements;
   skippingLocked?: BatchStatements;
+  /** Whether the batch may be stored in one round trip. */
+  mayBeAtOnce?: boolean;
 }
 
 export function openStoreBatch(
   pools: Pools,
   clock: Clock,
+  types: KnownRecordTypes,
   { onClockJump, onStored }: BatchEvents,
 ): StoreBatch {
   /** Writes of teams that were left out because they are locked. */
   const locked = new WeakSet<PackedWrite>();
+
+  const known = new KnownCounters();
 
   function stored(batch: BatchWrites): BatchResult {
     for (const write of batch.locked) locked.add(write);
@@ -53,14 +69,37 @@ export function openStoreBatch(
     return { kind: 'stored', outcomes: batch.outcomes };
   }
 
+  async function attemptAt(
+    writes: readonly PackedWrite[],
+    statements: BatchStatements,
+  ): Promise<Attempt> {
+    known.suspend(writes);
+    const attempt = await attemptBatch(pools, clock, writes, statements);
+    if (attempt.kind === 'stored') known.committed(attempt.batch.counters());
+    return attempt;
+  }
+
+  /** Null if the batch must be stored in two round trips. */
+  async function tryAtOnce(writes: readonly PackedWrite[]): Promise<Attempt | null> {
+    const { writing, synchronousCommit } = pools;
+    const how = { writing, synchronousCommit, known, types: types.current };
+    const attempt = await attemptAtOnce(how, clock, writes);
+    return attempt?.kind === 'not as expected' ? null : attempt;
+  }
+
   /** Retries as long as that may help. */
   async function store(writes: readonly PackedWrite[], means: Means): Promise<BatchResult> {
     const startMs = performance.now();
     let statements = means.first;
+    let { mayBeAtOnce = false } = means;
     for (let attempts = 1; ; attempts++) {
-      const attempt = await attemptBatch(pools, clock, writes, statements);
+      const atOnce = mayBeAtOnce ? await tryAtOnce(writes) : null;
+      const attempt = atOnce ?? (await attemptAt(writes, statements));
+      mayBeAtOnce = false;
       if (attempt.kind === 'stored') return stored(attempt.batch);
-      const reason = messageOf(attempt.error);
+      known.forget(writes);
+      const { error } = attempt;
+      const reason = messageOf(error);
       if (attempt.kind === 'doubtful') {
         const isStored = await wasStored(pools, attempt.batch);
         if (isStored) return stored(attempt.batch);
@@ -69,11 +108,16 @@ export function openStoreBatch(
           return { kind: 'failed', code: 'outcome_unknown', reason: unknown, isOfStore: true };
         }
       }
-      if (means.skippingLocked && statements === means.first && isLockTimeout(attempt.error)) {
+      // The lock may be one that the transaction before has waited for.
+      const isLock = isLockTimeout(error) || (atOnce && isTransactionAborted(error));
+      if (means.skippingLocked && statements === means.first && isLock) {
         statements = means.skippingLocked;
         continue;
       }
-      const { code, isOfStore, isWorthRetry } = failureOf(attempt.error);
+      if (isTypeMismatch(error)) await types.readAgain().catch(() => {});
+      // An attempt in two round trips shows whether the error is one of the data.
+      if (atOnce?.kind === 'failed') continue;
+      const { code, isOfStore, isWorthRetry } = failureOf(error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
       const mayRetry = isWorthRetry || attempt.kind === 'doubtful';
       if (!mayRetry || !isInTime || attempts >= limits.postgresAttemptsMax) {
@@ -101,8 +145,9 @@ export function openStoreBatch(
   }
 
   const ofManyTeams: Means = {
-    first: manyTeamsStatements(pools.begin, false),
-    skippingLocked: manyTeamsStatements(pools.begin, true),
+    first: manyTeamsStatements(pools.begin, types, false),
+    skippingLocked: manyTeamsStatements(pools.begin, types, true),
+    mayBeAtOnce: true,
   };
   return {
     ofTeam: (teamId, writes) =>
@@ -111,6 +156,7 @@ export function openStoreBatch(
         readonly WriteOutcome[]
       >,
     ofTeams: (writes) => storeAll(writes, ofManyTeams),
+    mayFollow: (teamId) => known.mayFollow(teamId),
   };
 }
 
