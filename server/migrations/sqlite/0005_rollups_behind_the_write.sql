@@ -87,13 +87,14 @@ create table rollup_groups (
   primary key (team_no, group_hash)
 ) strict, without rowid;
 
--- Finds traces by a hash of a user, session or run (store/trace-lookups.ts). block is seq >> 14.
+-- Finds traces by a hash of a user, session or run (store/trace-lookups.ts). block is seq >> 14; seqs has the other bits of each
+-- sequence number, two bytes each, ascending.
 create table trace_lookups (
   team_no integer not null,
   block integer not null,
   hash integer not null,
-  seq integer not null,
-  primary key (team_no, block, hash, seq)
+  seqs blob not null,
+  primary key (team_no, block, hash)
 ) strict, without rowid;
 
 insert into team_marks (team_no, generation, time_zone, is_active, hot_seq, wide_seq)

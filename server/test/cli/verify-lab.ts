@@ -219,16 +219,24 @@ export const repairable: Damages = {
     /^team alpha: rollup of the group [0-9a-f]{32}: the values of the group are different$/m,
   ],
   'a lookup deleted': [
-    'delete from trace_lookups where team_no = 1 and seq = 30',
+    `delete from trace_lookups where team_no = 1 and instr(seqs, x'001e')`,
     /^team alpha: trace 30: missing lookups: \d+$/m,
   ],
   'a lookup of a value that the trace does not have': [
-    'insert into trace_lookups values (1, 0, 123456789, 30)',
+    "insert into trace_lookups values (1, 0, 123456789, x'001e')",
     /^team alpha: trace 30: wrong lookups: 1$/m,
   ],
   'a lookup of a trace that does not exist': [
-    'insert into trace_lookups values (1, 0, 123456789, 61)',
+    "insert into trace_lookups values (1, 0, 123456789, x'003d')",
     /^team alpha: trace 61: wrong lookups: 1$/m,
+  ],
+  'a lookup twice': [
+    `update trace_lookups set seqs = cast(seqs || substr(seqs, -2) as blob) where team_no = 1 and instr(seqs, x'003c')`,
+    /^team alpha: trace 60: wrong lookups: \d+$/m,
+  ],
+  'lookups that are cut off': [
+    'update trace_lookups set seqs = substr(seqs, 1, length(seqs) - 1) where team_no = 1',
+    /^team alpha: trace \d+: missing lookups: \d+$/m,
   ],
   'a mark that is ahead of the traces': [
     'update team_marks set hot_seq = hot_seq + 1 where team_no = 1',

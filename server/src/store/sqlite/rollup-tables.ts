@@ -7,9 +7,9 @@ import { addedTo, deltasOf } from '../rollup-rows.ts';
 import type { RollupDelta } from '../rollup-rows.ts';
 import { firstGeneration } from '../team-marks.ts';
 import type { TeamMarks } from '../team-marks.ts';
-import { lookupBlockBits } from '../trace-lookups.ts';
 import { openCountedTraces, prepareArrays } from './counted-traces.ts';
 import { LookupBatch } from './lookup-batch.ts';
+import { openLookupTable } from './lookup-table.ts';
 import { seqMax } from './row-id.ts';
 
 /** The tables behind the write. The caller runs each method in a transaction of its own. */
@@ -70,9 +70,7 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
   const insertGroup = db.prepare(`
     insert or replace into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
     values (?, ?, ?, ?, ${dimensionFields.map(() => '?').join(', ')})`);
-  const insertLookup = db.prepare(
-    `insert or ignore into trace_lookups (team_no, block, hash, seq) values (?, ? >> ${lookupBlockBits}, ?, ?)`,
-  );
+  const lookupTable = openLookupTable(db);
 
   /**
    * The sums over all time come first. They are as old as their group, so if a group has none, it is new and no other sums of it have
@@ -114,7 +112,7 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
         if (speed === 'wide') lookups.add(trace, seq);
         batch.toSeq = seq;
       });
-      for (const { hash, seq } of lookups.inOrder()) insertLookup.run(teamNo, seq, hash, seq);
+      lookupTable.add(teamNo, lookups.rows());
       batch.rows += rows;
       return rows;
     },
