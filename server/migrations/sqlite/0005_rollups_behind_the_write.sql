@@ -60,7 +60,8 @@ create table team_marks (
 
 create unique index team_marks_active on team_marks (team_no) where is_active = 1;
 
--- Sums by dimension set, time grain, bucket and group (core/dimensions.ts).
+-- Sums by dimension set, time grain, bucket and group (core/dimensions.ts). The latency histogram is often longer than everything else,
+-- and most questions do not need it, so it is the last column.
 create table rollup_rows (
   team_no integer not null,
   generation integer not null,
@@ -70,6 +71,7 @@ create table rollup_rows (
   group_hash blob not null,
   calls integer not null,
   sums blob not null,
+  latencies blob not null,
   primary key (team_no, generation, set_no, grain, bucket, group_hash)
 ) strict, without rowid;
 

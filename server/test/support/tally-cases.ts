@@ -107,6 +107,7 @@ export function tallyQueries(timeZone: string): fc.Arbitrary<TallyQuery> {
     groupBy: fc.oneof(fc.constant<QueryField[]>([]), groupBy),
     range: fc.oneof(fc.constant(null), range),
     interval: fc.constantFrom(null, null, 'hour', 'day', 'week', 'month'),
+    sumsOnly: fc.boolean(),
   });
 }
 

@@ -103,9 +103,9 @@ function* rollupsOf(
   read.setReturnArrays(true);
   for (const row of read.iterate(teamNo, generation)) {
     const [hash, ...values] = row as unknown as [Uint8Array, ...RollupValues];
-    const [set, grain, bucket, calls, sums, isError] = values;
+    const [set, grain, bucket, calls, sums, latencies, isError] = values;
     const group = isError === null ? null : groupOfValues(values);
-    yield { set, grain, bucket, hash, calls, sums, group };
+    yield { set, grain, bucket, hash, calls, sums, latencies, group };
   }
 }
 
