@@ -1,12 +1,12 @@
+import { mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
-import { grainNumbers } from './dimensions.ts';
 import { MeasuresBatch, costOf } from './measures.ts';
 import { MeasuresSum } from './measures-sum.ts';
 import type { CountedMeasures } from './measures-sum.ts';
 import { isAskedFor, matches } from './query.ts';
 import type { QueryField, Tally, TallyQuery } from './query.ts';
 import type { Tile } from './query-plan.ts';
-import { eventUs } from './rollup.ts';
+import { eventUs, startOfBucket } from './rollup.ts';
 import type { CountedTrace, Rollup } from './rollup.ts';
 
 type Values = Partial<Record<QueryField, string | null>>;
@@ -89,8 +89,7 @@ export class TallySheet {
   /** Where the interval of a stored bucket begins. */
   #startOfBucket(grain: number, bucket: number): number | null {
     if (this.#query.interval === null) return null;
-    const isDay = grain === grainNumbers.day;
-    return this.#startOf(isDay ? this.#calendar.startOfDay(bucket) : bucket * 1_000_000);
+    return this.#startOf(startOfBucket(grain, bucket, this.#calendar));
   }
 
   #startOf(us: number): number | null {
@@ -104,8 +103,7 @@ export class TallySheet {
 /** The first day of the interval that contains a day. Weeks begin on Monday. */
 export function firstDayOf(interval: 'day' | 'week' | 'month', day: number): number {
   if (interval === 'day') return day;
-  // The first of January 1970 was a Thursday.
-  if (interval === 'week') return day - ((((day + 3) % 7) + 7) % 7);
+  if (interval === 'week') return mondayOf(day);
   const date = new Date(day * msPerDay);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / msPerDay;
 }

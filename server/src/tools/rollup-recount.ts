@@ -144,9 +144,8 @@ function nameOf({ grain, bucket, group }: Omit<Rollup, 'measures'>): string {
 
 function bucketName(grain: number, bucket: number): string {
   if (grain === grainNumbers.all) return 'all time';
-  return grain === grainNumbers.day
-    ? `day ${formatDay(bucket)}`
-    : `hour ${formatTimestamp(bucket * 1_000_000)}`;
+  if (grain === grainNumbers.hour) return `hour ${formatTimestamp(bucket * 1_000_000)}`;
+  return `${grain === grainNumbers.week ? 'week of' : 'day'} ${formatDay(bucket)}`;
 }
 
 function isSame(a: StoredSums, b: StoredSums): boolean {

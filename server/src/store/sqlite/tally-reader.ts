@@ -1,11 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { calendarOf } from '../../core/calendar.ts';
 import type { Calendar } from '../../core/calendar.ts';
-import { grainNumbers } from '../../core/dimensions.ts';
 import { isInRange } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { planQuery } from '../../core/query-plan.ts';
 import type { QueryPlan } from '../../core/query-plan.ts';
+import { startOfBucket } from '../../core/rollup.ts';
 import type { Rollup, RollupFold } from '../../core/rollup.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import type { StoredRollup } from '../../core/tally-sheet.ts';
@@ -170,15 +170,10 @@ export function* tailRollups(
 ): Generator<Rollup> {
   for (const fold of tail) {
     for (const rollup of fold.finest(set.number)) {
-      const { grain, bucket } = rollup;
-      const isDay = grain === grainNumbers.day;
-      const startUs = isDay ? calendar.startOfDay(bucket) : bucket * usPerSecond;
-      if (isInRange(range, startUs)) yield rollup;
+      if (isInRange(range, startOfBucket(rollup.grain, rollup.bucket, calendar))) yield rollup;
     }
   }
 }
-
-const usPerSecond = 1_000_000;
 
 export function refuseLarge(sheet: TallySheet): void {
   if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
