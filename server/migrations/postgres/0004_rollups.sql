@@ -94,7 +94,7 @@ create table team_marks (
 create unique index team_marks_active on team_marks (team_id) where is_active;
 
 -- Sums per dimension set (core/dimensions.ts), grain, time bucket and group. With the bucket before the group, the rows of one day stay
--- together.
+-- together. Most questions do not need the latency histogram, so it is apart from the sums.
 create table rollup_rows (
   team_id uuid not null,
   generation integer not null,
@@ -104,6 +104,7 @@ create table rollup_rows (
   group_hash uuid not null,
   calls bigint not null,
   sums bytea not null,
+  latencies bytea not null,
   primary key (team_id, generation, set_no, grain, bucket, group_hash)
 ) with (fillfactor = 85);
 

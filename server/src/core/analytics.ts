@@ -12,7 +12,13 @@ export interface DayMeasures {
 }
 
 /** Sums over all of a team's traces. */
-export const overviewQuery: TallyQuery = { filter: {}, groupBy: [], range: null, interval: null };
+export const overviewQuery: TallyQuery = {
+  filter: {},
+  groupBy: [],
+  range: null,
+  interval: null,
+  sumsOnly: true,
+};
 
 /** The measures of an answer without groups or intervals. */
 export function onlyMeasures([tally]: readonly Tally[]): Measures {
@@ -24,7 +30,7 @@ export function dailyQuery(nowUs: number, calendar: Calendar): TallyQuery {
   const today = calendar.dayOf(nowUs);
   const fromUs = calendar.startOfDay(today - limits.dailySeriesDays + 1);
   const toUs = calendar.startOfDay(today + 1);
-  return { filter: {}, groupBy: [], range: { fromUs, toUs }, interval: 'day' };
+  return { filter: {}, groupBy: [], range: { fromUs, toUs }, interval: 'day', sumsOnly: true };
 }
 
 /** Every day of the daily series, oldest first; days without calls have zeros. */

@@ -31,6 +31,14 @@ export function isTimeZone(name: string): boolean {
   }
 }
 
+/** The Monday of the week that contains a day. */
+export function mondayOf(day: number): number {
+  // The first of January 1970 was a Thursday.
+  return day - ((((day + 3) % daysPerWeek) + daysPerWeek) % daysPerWeek);
+}
+
+export const daysPerWeek = 7;
+
 const calendars = new Map<string, Calendar>();
 
 export function calendarOf(timeZone: string): Calendar {

@@ -16,32 +16,32 @@ export interface DimensionSet {
   speed: RollSpeed;
 }
 
-export type Grain = 'all' | 'day' | 'hour';
+export type Grain = 'all' | 'week' | 'day' | 'hour';
 export type RollSpeed = 'hot' | 'wide';
 
-/** Stored with each rollup. */
-export const grainNumbers: Readonly<Record<Grain, number>> = { all: 0, day: 1, hour: 2 };
+/** Stored with each rollup. The sums over all time must come first in the primary key: they say whether a group is new. */
+export const grainNumbers: Readonly<Record<Grain, number>> = { all: 0, day: 1, hour: 2, week: 3 };
 
 /** From few groups to many, so that the first set that can answer a question is the cheapest. */
 export const dimensionSets = [
-  { number: 0, fields: [], grains: ['all', 'day', 'hour'], speed: 'hot' },
+  { number: 0, fields: [], grains: ['all', 'week', 'day', 'hour'], speed: 'hot' },
   {
     number: 1,
     fields: ['environment', 'provider', 'model'],
-    grains: ['all', 'day', 'hour'],
+    grains: ['all', 'week', 'day', 'hour'],
     speed: 'hot',
   },
   {
     number: 2,
     fields: ['environment', 'feature_name'],
-    grains: ['all', 'day', 'hour'],
+    grains: ['all', 'week', 'day', 'hour'],
     speed: 'hot',
   },
-  { number: 3, fields: ['user_identifier'], grains: ['all', 'day'], speed: 'wide' },
+  { number: 3, fields: ['user_identifier'], grains: ['all', 'week', 'day'], speed: 'wide' },
   {
     number: 4,
     fields: ['environment', 'provider', 'model', 'feature_name'],
-    grains: ['all', 'day'],
+    grains: ['all', 'week', 'day'],
     speed: 'wide',
   },
 ] as const satisfies readonly DimensionSet[];

@@ -5,7 +5,6 @@ import { splitCost } from './money.ts';
 import type { CostParts } from './money.ts';
 import { summedNames } from './trace-fields.ts';
 import type { NarrowTrace, SummedName } from './trace-fields.ts';
-import { VarintReader, VarintWriter } from './varint.ts';
 
 /** The sums of a group of traces. Counts stay far below 2^53; the others may exceed it. */
 export interface Measures extends Record<SummedName | 'latency_sum' | 'cost_picos', bigint> {
@@ -18,8 +17,8 @@ export interface Measures extends Record<SummedName | 'latency_sum' | 'cost_pico
   latencies: Histogram;
 }
 
-const countNames = ['uncosted_calls', 'latency_count'] as const;
-const sumNames = ['latency_sum', 'cost_picos', ...summedNames] as const;
+export const countNames = ['uncosted_calls', 'latency_count'] as const;
+export const sumNames = ['latency_sum', 'cost_picos', ...summedNames] as const;
 
 const plainNames = ['calls', 'errors', ...countNames] as const;
 
@@ -38,109 +37,6 @@ export const addMeasures = compile<(sum: Measures, other: Measures) => void>(
     addHistogram(sum.latencies, other.latencies);
   }`,
   { addHistogram },
-);
-
-/** The stored form has a version, so that measures can be added later. */
-const version = 1;
-
-/**
- * Everything except calls, which are a column of their own by which a store can sort, and errors: the status is part of a stored group,
- * so either all of its calls failed or none.
- */
-export function encodeMeasures(measures: Measures): Uint8Array {
-  const writer = new VarintWriter();
-  writer.writeNumber(version);
-  writeSums(writer, measures);
-  let last = 0;
-  for (const [bucket, count] of inOrder(measures.latencies)) {
-    writer.writeNumber(bucket - last);
-    writer.writeNumber(count);
-    last = bucket;
-  }
-  return writer.bytes();
-}
-
-const writeSums = compile<(writer: VarintWriter, measures: Measures) => void>(
-  `(writer, measures) => {
-    ${countNames.map((name) => `writer.writeNumber(measures.${name});`).join(' ')}
-    ${sumNames.map((name) => `writer.writeBigInt(measures.${name});`).join(' ')}
-  }`,
-);
-
-/** Most groups of a batch have one bucket, which needs no sorting. */
-function inOrder(latencies: Histogram): Iterable<readonly [number, number]> {
-  return latencies.size < 2 ? latencies : [...latencies].sort(([a], [b]) => a - b);
-}
-
-export function decodeMeasures(bytes: Uint8Array, calls: number, isError: boolean): Measures {
-  const reader = new VarintReader(bytes);
-  if (reader.readNumber() !== version) throw new Error(unknownVersion);
-  const measures = noMeasures();
-  readSums(reader, measures);
-  measures.calls = calls;
-  if (isError) measures.errors = calls;
-  for (let bucket = 0; !reader.isAtEnd;) {
-    bucket += reader.readNumber();
-    measures.latencies.set(bucket, reader.readNumber());
-  }
-  return measures;
-}
-
-/**
- * The stored form of stored sums plus those of a batch. A histogram may have hundreds of buckets of which a batch changes a few, so it is
- * merged without being decoded.
- */
-export function addToEncoded(stored: Uint8Array, batch: Measures): Uint8Array {
-  const reader = new VarintReader(stored);
-  if (reader.readNumber() !== version) throw new Error(unknownVersion);
-  const writer = new VarintWriter(stored.length + 8 * batch.latencies.size);
-  writer.writeNumber(version);
-  mergeSums(reader, writer, batch);
-  mergeLatencies(reader, writer, [...inOrder(batch.latencies)]);
-  return writer.bytes();
-}
-
-const mergeSums = compile<(reader: VarintReader, writer: VarintWriter, batch: Measures) => void>(
-  `(reader, writer, batch) => {
-    ${countNames.map((name) => `writer.writeNumber(reader.readNumber() + batch.${name});`).join(' ')}
-    ${sumNames.map((name) => `writer.writeBigInt(reader.readBigInt() + batch.${name});`).join(' ')}
-  }`,
-);
-
-/** Both are ordered by bucket. Each bucket is stored as the distance to the one before it. */
-function mergeLatencies(
-  reader: VarintReader,
-  writer: VarintWriter,
-  added: readonly (readonly [bucket: number, count: number])[],
-): void {
-  let written = 0;
-  let at = 0;
-  const write = (bucket: number, count: number): void => {
-    writer.writeNumber(bucket - written);
-    writer.writeNumber(count);
-    written = bucket;
-  };
-  for (let bucket = 0; !reader.isAtEnd;) {
-    bucket += reader.readNumber();
-    let count = reader.readNumber();
-    for (; at < added.length; at++) {
-      const [addedBucket = 0, addedCount = 0] = added[at] ?? [];
-      if (addedBucket > bucket) break;
-      if (addedBucket === bucket) count += addedCount;
-      else write(addedBucket, addedCount);
-    }
-    write(bucket, count);
-  }
-  for (const [bucket, count] of added.slice(at)) write(bucket, count);
-}
-
-const unknownVersion = 'the stored sums have an unknown version';
-
-const readSums = compile<(reader: VarintReader, measures: Measures) => void>(
-  `(reader, measures) => {
-    ${countNames.map((name) => `measures.${name} = reader.readNumber();`).join(' ')}
-    ${sumNames.map((name) => `measures.${name} = reader.readBigInt();`).join(' ')}
-  }`,
 );
 
 /** The cost of a trace in the form in which it is added; null if it has none. */

@@ -1,3 +1,4 @@
+import { daysPerWeek, mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
 import { dimensionSets, grainNumbers } from './dimensions.ts';
 import type { DimensionSet, Grain } from './dimensions.ts';
@@ -16,7 +17,7 @@ export type QueryPlan =
   | { kind: 'rollups'; set: DimensionSet; tiles: readonly Tile[] }
   | { kind: 'traces' };
 
-/** Chooses the smallest set that has every field of the query, and tiles the range with whole days and hours. */
+/** Chooses the smallest set that has every field of the query, and tiles the range with whole weeks, days and hours. */
 export function planQuery(query: TallyQuery, calendar: Calendar): QueryPlan {
   const fields = fieldsOf(query);
   for (const set of dimensionSets) {
@@ -38,7 +39,7 @@ function tilesOf(
   calendar: Calendar,
   grains: readonly Grain[],
 ): readonly Tile[] | null {
-  if (range === null) return tilesOfAllTime(interval === 'hour', interval !== null, grains);
+  if (range === null) return tilesOfAllTime(interval, grains);
   if (range.toUs <= range.fromUs) return [];
   const hours = { grain: grainNumbers.hour, ...secondsOf(range) };
   const areHoursWhole = calendar.isHourStart(range.fromUs) && calendar.isHourStart(range.toUs);
@@ -46,15 +47,34 @@ function tilesOf(
   if (interval === 'hour') return hasHours ? [hours] : null;
   const firstDay = firstWholeDay(range.fromUs, calendar);
   const endDay = calendar.dayOf(range.toUs);
-  const days = { grain: grainNumbers.day, fromBucket: firstDay, toBucket: endDay };
   const [daysFromUs, daysToUs] = [calendar.startOfDay(firstDay), calendar.startOfDay(endDay)];
   if (firstDay >= endDay) return hasHours ? [hours] : null;
   const tiles = [
     { ...hours, toBucket: daysFromUs / usPerSecond },
-    days,
+    ...tilesOfDays(firstDay, endDay, hasWeeks(interval, grains)),
     { ...hours, fromBucket: daysToUs / usPerSecond },
   ].filter(({ fromBucket, toBucket }) => fromBucket < toBucket);
-  return hasHours || tiles.every(({ grain }) => grain === grainNumbers.day) ? tiles : null;
+  return hasHours || tiles.every(({ grain }) => grain !== grainNumbers.hour) ? tiles : null;
+}
+
+/** Weeks do not fit into months, and days are not weeks. */
+function hasWeeks(interval: TallyQuery['interval'], grains: readonly Grain[]): boolean {
+  return grains.includes('week') && (interval === null || interval === 'week');
+}
+
+/** Whole weeks, and the days before and after them. */
+function tilesOfDays(firstDay: number, endDay: number, withWeeks: boolean): Tile[] {
+  const { day, week } = grainNumbers;
+  const firstWeek = mondayOf(firstDay + daysPerWeek - 1);
+  const endWeek = mondayOf(endDay);
+  if (!withWeeks || firstWeek >= endWeek) {
+    return [{ grain: day, fromBucket: firstDay, toBucket: endDay }];
+  }
+  return [
+    { grain: day, fromBucket: firstDay, toBucket: firstWeek },
+    { grain: week, fromBucket: firstWeek, toBucket: endWeek },
+    { grain: day, fromBucket: endWeek, toBucket: endDay },
+  ];
 }
 
 const usPerSecond = 1_000_000;
@@ -69,15 +89,14 @@ function firstWholeDay(us: number, calendar: Calendar): number {
 }
 
 function tilesOfAllTime(
-  isHourly: boolean,
-  hasInterval: boolean,
+  interval: TallyQuery['interval'],
   grains: readonly Grain[],
 ): readonly Tile[] | null {
-  if (!hasInterval) {
+  if (interval === null) {
     const [fromBucket, toBucket] = [allTimeBucket, allTimeBucket + 1];
     return [{ grain: grainNumbers.all, fromBucket, toBucket }];
   }
-  const grain = isHourly ? 'hour' : 'day';
+  const grain = interval === 'hour' ? 'hour' : hasWeeks(interval, grains) ? 'week' : 'day';
   if (!grains.includes(grain)) return null;
   return [{ grain: grainNumbers[grain], ...everyBucket }];
 }

@@ -25,6 +25,8 @@ export interface TallyQuery {
   range: TimeRange | null;
   /** Sums per hour, day, week or month of the team; null for one sum over the whole range. */
   interval: Interval | null;
+  /** Without latency histograms, for questions without percentiles: they are answered several times as fast. */
+  sumsOnly?: boolean;
 }
 
 /** The sums of one group, in one interval if the query has intervals. */

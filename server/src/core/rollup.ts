@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
 import { compile } from './compile.ts';
 import { dimensionSets, grainNumbers, setsOf } from './dimensions.ts';
@@ -37,10 +38,17 @@ export interface Rollup extends RollupId {
 /** All time is one bucket. */
 export const allTimeBucket = 0;
 
-/** The bucket of a time: 0, the local day since 1970, or the second in which the local hour starts. */
+/** The bucket of a time: 0, the Monday of the local week, the local day since 1970, or the second in which the local hour starts. */
 export function bucketAt(grain: Grain, us: number, calendar: Calendar): number {
   if (grain === 'all') return allTimeBucket;
-  return grain === 'day' ? calendar.dayOf(us) : calendar.hourOf(us);
+  if (grain === 'hour') return calendar.hourOf(us);
+  const day = calendar.dayOf(us);
+  return grain === 'week' ? mondayOf(day) : day;
+}
+
+/** When an hour, day or week begins, in microseconds. */
+export function startOfBucket(grain: number, bucket: number, calendar: Calendar): number {
+  return grain === grainNumbers.hour ? bucket * 1_000_000 : calendar.startOfDay(bucket);
 }
 
 /** Text that is different for every group of a set: labels cannot contain control characters. */
@@ -181,8 +189,11 @@ class SetFold {
     const buckets = new Map<number, Map<GroupName, NamedRollup>>();
     for (const { name, rollup } of finer) {
       const { group, measures } = rollup;
-      // Only hours are finer than a grain that is not all time.
-      const bucket = grain === 'all' ? allTimeBucket : calendar.dayOf(rollup.bucket * 1_000_000);
+      const bucket = bucketAt(
+        grain,
+        startOfBucket(rollup.grain, rollup.bucket, calendar),
+        calendar,
+      );
       let groups = buckets.get(bucket);
       if (!groups) buckets.set(bucket, (groups = new Map()));
       let sum = groups.get(name);

@@ -1,19 +1,34 @@
+import { mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
-import { grainNumbers } from './dimensions.ts';
-import { MeasuresBatch, addMeasures, costOf, noMeasures } from './measures.ts';
+import { MeasuresBatch, costOf } from './measures.ts';
+import { MeasuresSum } from './measures-sum.ts';
+import type { CountedMeasures } from './measures-sum.ts';
 import { isAskedFor, matches } from './query.ts';
 import type { QueryField, Tally, TallyQuery } from './query.ts';
 import type { Tile } from './query-plan.ts';
-import { eventUs } from './rollup.ts';
+import { eventUs, startOfBucket } from './rollup.ts';
 import type { CountedTrace, Rollup } from './rollup.ts';
 
 type Values = Partial<Record<QueryField, string | null>>;
+
+/** A stored rollup that matches the filter, with the values by which the query groups. */
+export interface StoredRollup extends CountedMeasures {
+  grain: number;
+  bucket: number;
+  group: Tally['group'];
+}
+
+interface SheetEntry extends Omit<Tally, 'measures'> {
+  sum: MeasuresSum;
+  /** Traces that are not in the sum yet. */
+  batch: MeasuresBatch | null;
+}
 
 /** Gathers the answer to one query from rollups, from traces, or from both. */
 export class TallySheet {
   readonly #query: TallyQuery;
   readonly #calendar: Calendar;
-  readonly #tallies = new Map<string, { tally: Tally; batch: MeasuresBatch | null }>();
+  readonly #entries = new Map<string, SheetEntry>();
 
   constructor(query: TallyQuery, calendar: Calendar) {
     this.#query = query;
@@ -22,44 +37,59 @@ export class TallySheet {
 
   /** The number of tallies so far. */
   get size(): number {
-    return this.#tallies.size;
+    return this.#entries.size;
   }
 
   /** A rollup of the planned set. The caller has checked that its bucket is in a tile. */
   addRollup({ grain, bucket, group, measures }: Omit<Rollup, 'set'>): void {
     if (!matches(this.#query.filter, group)) return;
-    const us = grain === grainNumbers.day ? this.#calendar.startOfDay(bucket) : bucket * 1_000_000;
-    addMeasures(this.#at(group, us).tally.measures, measures);
+    const startUs = this.#startOfBucket(grain, bucket);
+    this.#at(this.#groupOf(group), startUs).sum.add(measures);
+  }
+
+  /** The same, if it was not decoded yet. */
+  addStored(rollup: StoredRollup): void {
+    const startUs = this.#startOfBucket(rollup.grain, rollup.bucket);
+    this.#at(rollup.group, startUs).sum.addEncoded(rollup);
   }
 
   /** Adds a trace if the query asks for it. */
   addTrace(trace: CountedTrace): void {
     if (!isAskedFor(this.#query, trace)) return;
-    const found = this.#at(trace, eventUs(trace));
+    const found = this.#at(this.#groupOf(trace), this.#startOf(eventUs(trace)));
     found.batch ??= new MeasuresBatch();
     found.batch.add(trace, costOf(trace));
   }
 
   /** By calls descending, then by group, then by time. Can be read once. */
   tallies(): Tally[] {
-    const tallies = [...this.#tallies.values()].map(({ tally, batch }) => {
-      if (batch) addMeasures(tally.measures, batch.total());
-      return tally;
+    const tallies = [...this.#entries.values()].map(({ group, startUs, sum, batch }) => {
+      if (batch) sum.add(batch.total());
+      return { group, startUs, measures: sum.measures() };
     });
     return tallies.sort(byCalls);
   }
 
-  #at(values: Values, us: number) {
-    const { groupBy } = this.#query;
-    const startUs = this.#startOf(us);
-    const group = groupBy.map((field) => values[field] ?? null);
-    const name = `${startUs}\u0000${group.map((value) => value ?? '\u0001').join('\u0000')}`;
-    let found = this.#tallies.get(name);
+  #groupOf(values: Values): Tally['group'] {
+    return this.#query.groupBy.map((field) => values[field] ?? null);
+  }
+
+  #at(group: Tally['group'], startUs: number | null): SheetEntry {
+    let name = startUs === null ? '' : String(startUs);
+    // Labels cannot contain control characters.
+    for (const value of group) name += `\u0000${value ?? '\u0001'}`;
+    let found = this.#entries.get(name);
     if (!found) {
-      found = { tally: { group, startUs, measures: noMeasures() }, batch: null };
-      this.#tallies.set(name, found);
+      found = { group, startUs, sum: new MeasuresSum(!this.#query.sumsOnly), batch: null };
+      this.#entries.set(name, found);
     }
     return found;
+  }
+
+  /** Where the interval of a stored bucket begins. */
+  #startOfBucket(grain: number, bucket: number): number | null {
+    if (this.#query.interval === null) return null;
+    return this.#startOf(startOfBucket(grain, bucket, this.#calendar));
   }
 
   #startOf(us: number): number | null {
@@ -73,8 +103,7 @@ export class TallySheet {
 /** The first day of the interval that contains a day. Weeks begin on Monday. */
 export function firstDayOf(interval: 'day' | 'week' | 'month', day: number): number {
   if (interval === 'day') return day;
-  // The first of January 1970 was a Thursday.
-  if (interval === 'week') return day - ((((day + 3) % 7) + 7) % 7);
+  if (interval === 'week') return mondayOf(day);
   const date = new Date(day * msPerDay);
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1) / msPerDay;
 }

@@ -33,7 +33,7 @@ export interface AuditedRollup extends RollupRow {
 /** Says that a trace has a value with this hash (`lookupHash`). */
 export interface StoredLookup {
   seq: number;
-  hash: bigint;
+  hash: number;
 }
 
 export interface Auditor {

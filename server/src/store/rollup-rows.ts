@@ -1,13 +1,16 @@
-import { addToEncoded, decodeMeasures, encodeMeasures } from '../core/measures.ts';
+import { addToEncoded, encodeMeasures } from '../core/encoded-measures.ts';
+import type { EncodedMeasures } from '../core/encoded-measures.ts';
 import { groupHash } from '../core/rollup.ts';
 import type { Group, Rollup, RollupId } from '../core/rollup.ts';
 
 /** A rollup as every store keeps it. The group's values are in a table of their own, under the hash. */
-export interface RollupRow extends Omit<RollupId, 'group'> {
+export interface RollupRow extends Omit<RollupId, 'group'>, EncodedMeasures {
   hash: Uint8Array;
   calls: number;
-  sums: Uint8Array;
 }
+
+/** What a row holds. */
+export type StoredSums = Pick<RollupRow, 'calls' | 'sums' | 'latencies'>;
 
 /** A rollup of a batch, before it is added to the stored one. */
 export interface RollupDelta extends Rollup {
@@ -32,17 +35,10 @@ export function deltasOf(rollups: readonly Rollup[]): RollupDelta[] {
 
 /** The row after a batch: the stored sums, if there are any, plus those of the batch. */
 export function addedTo(
-  stored: Pick<RollupRow, 'calls' | 'sums'> | undefined,
+  stored: StoredSums | undefined,
   { set, grain, bucket, hash, measures }: RollupDelta,
 ): RollupRow {
   const calls = measures.calls + (stored?.calls ?? 0);
-  const sums = stored ? addToEncoded(stored.sums, measures) : encodeMeasures(measures);
-  return { set, grain, bucket, hash, calls, sums };
-}
-
-/** A stored row with its group. */
-export function rollupFromRow(row: RollupRow, group: Group): Rollup {
-  const { set, grain, bucket, calls, sums } = row;
-  const measures = decodeMeasures(sums, calls, group.status === 'error');
-  return { set, grain, bucket, group, measures };
+  const encoded = stored ? addToEncoded(stored, measures) : encodeMeasures(measures);
+  return { set, grain, bucket, hash, calls, ...encoded };
 }

@@ -22,13 +22,13 @@ export interface TraceLookups {
 /** Lookups are stored in blocks of this many bits of the sequence number, so that inserts touch one short range. */
 export const lookupBlockBits = 14;
 
-/** 64 bits of a hash of the field and the value. Several values may have the same, so the trace itself decides. */
-export function lookupHash(field: LookupField, value: string): bigint {
-  return hash('sha256', `${lookupKinds[field]}\u0000${value}`, 'buffer').readBigInt64BE(0);
+/** 48 bits of a hash of the field and the value. Several values may have the same, so the trace itself decides. */
+export function lookupHash(field: LookupField, value: string): number {
+  return hash('sha256', `${lookupKinds[field]}\u0000${value}`, 'buffer').readIntBE(0, 6);
 }
 
 /** Calls `add` with the hash of each value that a trace has. */
-export const eachLookup = compile<(trace: NarrowTrace, add: (hash: bigint) => void) => void>(
+export const eachLookup = compile<(trace: NarrowTrace, add: (hash: number) => void) => void>(
   `(trace, add) => { ${lookupFields
     .map((name) => `if (trace.${name} !== null) add(lookupHash('${name}', trace.${name}));`)
     .join(' ')} }`,

@@ -25,30 +25,32 @@ export class LookupComparison {
   async compare(traces: readonly AuditedTrace[]): Promise<void> {
     const stored = await this.#takeUpTo(traces.at(-1)?.seq ?? 0);
     for (const trace of traces) {
-      const hashes = stored.get(trace.seq) ?? new Set();
+      const hashes = stored.get(trace.seq) ?? [];
       stored.delete(trace.seq);
       let missing = 0;
       // A generation that is being built may be ahead of the active one, so there may be lookups of later traces.
       eachLookup(trace, (hash) => {
-        if (!hashes.delete(hash) && trace.seq <= this.#rolledSeq) missing += 1;
+        const at = hashes.indexOf(hash);
+        if (at >= 0) hashes.splice(at, 1);
+        else if (trace.seq <= this.#rolledSeq) missing += 1;
       });
       if (missing > 0) this.#findings.add(`trace ${trace.seq}: missing lookups: ${missing}`);
-      if (hashes.size > 0) this.#addWrong(trace.seq, hashes.size);
+      if (hashes.length > 0) this.#addWrong(trace.seq, hashes.length);
     }
-    for (const [seq, hashes] of stored) this.#addWrong(seq, hashes.size);
+    for (const [seq, hashes] of stored) this.#addWrong(seq, hashes.length);
   }
 
   /** After the last trace: lookups that are left belong to no trace. */
   async end(): Promise<void> {
-    for (const [seq, hashes] of await this.#takeUpTo(Infinity)) this.#addWrong(seq, hashes.size);
+    for (const [seq, hashes] of await this.#takeUpTo(Infinity)) this.#addWrong(seq, hashes.length);
   }
 
   #addWrong(seq: number, count: number): void {
     this.#findings.add(`trace ${seq}: wrong lookups: ${count}`);
   }
 
-  async #takeUpTo(seq: number): Promise<Map<number, Set<bigint>>> {
-    const taken = new Map<number, Set<bigint>>();
+  async #takeUpTo(seq: number): Promise<Map<number, number[]>> {
+    const taken = new Map<number, number[]>();
     for (;;) {
       const lookup = this.#next[this.#at];
       if (lookup === undefined) {
@@ -58,7 +60,7 @@ export class LookupComparison {
         continue;
       }
       if (lookup.seq > seq) return taken;
-      taken.getOrInsert(lookup.seq, new Set()).add(lookup.hash);
+      taken.getOrInsert(lookup.seq, []).push(lookup.hash);
       this.#at += 1;
     }
   }

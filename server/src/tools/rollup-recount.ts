@@ -4,21 +4,19 @@ import { calendarOf } from '../core/calendar.ts';
 import { formatDay, formatTimestamp } from '../core/clock.ts';
 import { grainNumbers } from '../core/dimensions.ts';
 import type { RollSpeed } from '../core/dimensions.ts';
-import { decodeMeasures } from '../core/measures.ts';
 import type { Measures } from '../core/measures.ts';
+import { decodeMeasures } from '../core/measures-sum.ts';
 import { RollupFold, groupHash } from '../core/rollup.ts';
 import type { CountedTrace, Group, Rollup, RollupId } from '../core/rollup.ts';
 import { OperatorError, messageOf } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { AuditedRollup } from '../store/audit.ts';
 import { addedTo, deltasOf } from '../store/rollup-rows.ts';
-import type { RollupRow } from '../store/rollup-rows.ts';
+import type { StoredSums } from '../store/rollup-rows.ts';
 import type { TeamMarks } from '../store/team-marks.ts';
 import type { FindingList } from './finding-list.ts';
 
 const speeds: readonly RollSpeed[] = ['hot', 'wide'];
-
-type Sums = Pick<RollupRow, 'calls' | 'sums'>;
 
 /**
  * Adds a team's traces up again and compares the result with the stored rollups. A team may have millions of groups, so the sums are
@@ -63,8 +61,8 @@ export class RollupRecount implements Disposable {
       for (const speed of speeds) {
         for (const delta of deltasOf(this.#folds[speed].rollups())) {
           const { set, grain, bucket, hash, group } = delta;
-          const row = addedTo(find.get(set, grain, bucket, hash) as Sums | undefined, delta);
-          put.run(set, grain, bucket, hash, row.calls, row.sums);
+          const row = addedTo(find.get(set, grain, bucket, hash) as StoredSums | undefined, delta);
+          put.run(set, grain, bucket, hash, row.calls, row.sums, row.latencies);
           putGroup.run(hash, JSON.stringify(group));
         }
         this.#folds[speed] = this.#newFold(speed);
@@ -97,7 +95,7 @@ export class RollupRecount implements Disposable {
   #compareRow(row: AuditedRollup, findings: FindingList): void {
     const { set, grain, bucket, hash, group } = row;
     // What is left in the end is missing from the store.
-    const recounted = this.#statements.take.get(set, grain, bucket, hash) as Sums | undefined;
+    const recounted = this.#statements.take.get(set, grain, bucket, hash) as StoredSums | undefined;
     if (group === null || Buffer.compare(groupHash({ set, group }), hash) !== 0) {
       const how = group === null ? 'missing' : 'different';
       const id = Buffer.from(hash).toString('hex');
@@ -109,7 +107,7 @@ export class RollupRecount implements Disposable {
       findings.add(`rollup ${name}: it has no traces`);
       return;
     }
-    if (recounted.calls === row.calls && Buffer.compare(recounted.sums, row.sums) === 0) return;
+    if (isSame(recounted, row)) return;
     for (const difference of differencesOf(row, recounted, group)) {
       findings.add(`rollup ${name}: ${difference}`);
     }
@@ -123,15 +121,15 @@ interface RestRow extends Omit<RollupId, 'group'> {
 function prepare(db: DatabaseSync) {
   // Nothing survives a crash, so nothing has to be synced or undone.
   db.exec('pragma journal_mode = off; pragma synchronous = off');
-  db.exec(`create table rollups (set_no, grain, bucket, hash, calls, sums,
+  db.exec(`create table rollups (set_no, grain, bucket, hash, calls, sums, latencies,
     primary key (set_no, grain, bucket, hash)) without rowid`);
   db.exec('create table groups (hash primary key, "group") without rowid');
   const ofKey = 'where set_no = ? and grain = ? and bucket = ? and hash = ?';
   return {
-    find: db.prepare(`select calls, sums from rollups ${ofKey}`),
-    put: db.prepare('insert or replace into rollups values (?, ?, ?, ?, ?, ?)'),
+    find: db.prepare(`select calls, sums, latencies from rollups ${ofKey}`),
+    put: db.prepare('insert or replace into rollups values (?, ?, ?, ?, ?, ?, ?)'),
     putGroup: db.prepare('insert or ignore into groups values (?, ?)'),
-    take: db.prepare(`delete from rollups ${ofKey} returning calls, sums`),
+    take: db.prepare(`delete from rollups ${ofKey} returning calls, sums, latencies`),
     rest: db.prepare(
       'select set_no as "set", grain, bucket, "group" from rollups join groups using (hash)',
     ),
@@ -146,29 +144,36 @@ function nameOf({ grain, bucket, group }: Omit<Rollup, 'measures'>): string {
 
 function bucketName(grain: number, bucket: number): string {
   if (grain === grainNumbers.all) return 'all time';
-  return grain === grainNumbers.day
-    ? `day ${formatDay(bucket)}`
-    : `hour ${formatTimestamp(bucket * 1_000_000)}`;
+  if (grain === grainNumbers.hour) return `hour ${formatTimestamp(bucket * 1_000_000)}`;
+  return `${grain === grainNumbers.week ? 'week of' : 'day'} ${formatDay(bucket)}`;
 }
 
-function differencesOf(stored: Sums, recounted: Sums, { status }: Group): string[] {
+function isSame(a: StoredSums, b: StoredSums): boolean {
+  return (
+    a.calls === b.calls &&
+    Buffer.compare(a.sums, b.sums) === 0 &&
+    Buffer.compare(a.latencies, b.latencies) === 0
+  );
+}
+
+function differencesOf(stored: StoredSums, recounted: StoredSums, { status }: Group): string[] {
   const isError = status === 'error';
   let found: Measures;
   try {
-    found = decodeMeasures(stored.sums, stored.calls, isError);
+    found = decodeMeasures({ ...stored, isError });
   } catch (error) {
     return [`its sums cannot be decoded: ${messageOf(error)}`];
   }
-  const right = decodeMeasures(recounted.sums, recounted.calls, isError);
+  const right = decodeMeasures({ ...recounted, isError });
   const { latencies: foundLatencies, ...foundSums } = found;
   const { latencies: rightLatencies, ...rightSums } = right;
   const names = Object.keys(rightSums) as (keyof typeof rightSums)[];
   const differences = names
     .filter((name) => foundSums[name] !== rightSums[name])
     .map((name) => `${name} is ${foundSums[name]}, but the traces add up to ${rightSums[name]}`);
-  const isSame =
+  const isSameHistogram =
     foundLatencies.size === rightLatencies.size &&
     [...rightLatencies].every(([bucket, count]) => foundLatencies.get(bucket) === count);
-  if (!isSame) differences.push('its latency histogram differs from the traces');
+  if (!isSameHistogram) differences.push('its latency histogram differs from the traces');
   return differences.length > 0 ? differences : ['its stored bytes differ from the recounted ones'];
 }

@@ -2,9 +2,11 @@ import assert from 'node:assert/strict';
 import { copyFileSync, existsSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
-import { decodeMeasures, encodeMeasures } from '../../src/core/measures.ts';
+import { encodeMeasures } from '../../src/core/encoded-measures.ts';
 import type { Measures } from '../../src/core/measures.ts';
+import { decodeMeasures } from '../../src/core/measures-sum.ts';
 import { summedNames } from '../../src/core/trace-fields.ts';
+import type { StoredSums } from '../../src/store/rollup-rows.ts';
 import { shortColumns } from '../../src/store/trace-rows.ts';
 import { withTool } from '../guarantees/crash-lab.ts';
 import { rollUp } from '../support/roll-up.ts';
@@ -70,18 +72,20 @@ const copied = shortColumns.replace(/^id, /, '');
 const copyOfLast = `insert into traces (key, id, ${copied})
   select key + 1, randomblob(16), ${copied} from traces where ${last}`;
 const copyOfTotal = (teamNo: number) => `insert into rollup_rows
-  select ${teamNo}, generation, set_no, grain, bucket, randomblob(16), calls, sums from rollup_rows where ${total}`;
+  select ${teamNo}, generation, set_no, grain, bucket, randomblob(16), calls, sums, latencies from rollup_rows where ${total}`;
 
 type Harm = string | ((db: DatabaseSync) => void);
 
 /** Changes the sums over all time. */
 function withSums(alter: (measures: Measures) => void): Harm {
   return (db) => {
-    const row = db.prepare(`select calls, sums from rollup_rows where ${total}`).get();
-    const measures = decodeMeasures(row?.['sums'] as Uint8Array, Number(row?.['calls']), false);
+    const row = db.prepare(`select calls, sums, latencies from rollup_rows where ${total}`).get();
+    const stored = row as unknown as StoredSums;
+    const measures = decodeMeasures({ ...stored, isError: false });
     alter(measures);
-    const put = db.prepare(`update rollup_rows set sums = ? where ${total}`);
-    assert.equal(put.run(encodeMeasures(measures)).changes, 1);
+    const put = db.prepare(`update rollup_rows set sums = ?, latencies = ? where ${total}`);
+    const { sums, latencies } = encodeMeasures(measures);
+    assert.equal(put.run(sums, latencies).changes, 1);
   };
 }
 
@@ -198,6 +202,14 @@ export const repairable: Damages = {
     `update rollup_rows set sums = substr(sums, 1, 5) where ${total}`,
     /rollup all time status="success": its sums cannot be decoded: a stored number is cut off$/m,
   ],
+  'a histogram that is cut off': [
+    `update rollup_rows set latencies = substr(latencies, 1, length(latencies) - 1) where ${total}`,
+    /rollup all time status="success": its sums cannot be decoded: a stored number is cut off$/m,
+  ],
+  'a latency that does not exist': [
+    `update rollup_rows set latencies = x'ff7f01' where ${total}`,
+    /rollup all time status="success": its sums cannot be decoded: a stored latency is out of range$/m,
+  ],
   'a row of sums deleted': [
     `delete from rollup_rows where ${total}`,
     /^team alpha: rollup all time status="success": missing$/m,
@@ -219,16 +231,24 @@ export const repairable: Damages = {
     /^team alpha: rollup of the group [0-9a-f]{32}: the values of the group are different$/m,
   ],
   'a lookup deleted': [
-    'delete from trace_lookups where team_no = 1 and seq = 30',
+    `delete from trace_lookups where team_no = 1 and instr(seqs, x'001e')`,
     /^team alpha: trace 30: missing lookups: \d+$/m,
   ],
   'a lookup of a value that the trace does not have': [
-    'insert into trace_lookups values (1, 0, 123456789, 30)',
+    "insert into trace_lookups values (1, 0, 123456789, x'001e')",
     /^team alpha: trace 30: wrong lookups: 1$/m,
   ],
   'a lookup of a trace that does not exist': [
-    'insert into trace_lookups values (1, 0, 123456789, 61)',
+    "insert into trace_lookups values (1, 0, 123456789, x'003d')",
     /^team alpha: trace 61: wrong lookups: 1$/m,
+  ],
+  'a lookup twice': [
+    `update trace_lookups set seqs = cast(seqs || substr(seqs, -2) as blob) where team_no = 1 and instr(seqs, x'003c')`,
+    /^team alpha: trace 60: wrong lookups: \d+$/m,
+  ],
+  'lookups that are cut off': [
+    'update trace_lookups set seqs = substr(seqs, 1, length(seqs) - 1) where team_no = 1',
+    /^team alpha: trace \d+: missing lookups: \d+$/m,
   ],
   'a mark that is ahead of the traces': [
     'update team_marks set hot_seq = hot_seq + 1 where team_no = 1',

@@ -1,20 +1,16 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import {
-  addMeasures,
-  addToEncoded,
-  decodeMeasures,
-  encodeMeasures,
-  noMeasures,
-} from '../../src/core/measures.ts';
+import { addToEncoded, encodeMeasures } from '../../src/core/encoded-measures.ts';
+import { addMeasures, noMeasures } from '../../src/core/measures.ts';
 import type { Measures } from '../../src/core/measures.ts';
+import { MeasuresSum, decodeMeasures } from '../../src/core/measures-sum.ts';
 
 const count = fc.oneof(
   fc.nat({ max: 300 }),
-  fc.maxSafeNat().map((value) => Math.floor(value / 4)),
+  fc.maxSafeNat().map((value) => Math.floor(value / 64)),
 );
-const sum = fc.oneof(fc.bigInt({ min: 0n, max: 300n }), fc.bigInt({ min: 0n, max: 2n ** 100n }));
+const sum = fc.oneof(fc.bigInt({ min: 0n, max: 300n }), fc.bigInt({ min: 0n, max: 2n ** 96n }));
 
 /** Sums of a group of successes. */
 const anyMeasures = fc
@@ -37,11 +33,54 @@ const anyMeasures = fc
     return measures;
   });
 
+function storedForm(measures: Measures) {
+  return { calls: measures.calls, isError: false, ...encodeMeasures(measures) };
+}
+
 test('sums are the same after they were stored', () => {
   fc.assert(
     fc.property(anyMeasures, (measures) => {
-      const stored = encodeMeasures(measures);
-      assert.deepEqual(decodeMeasures(stored, measures.calls, false), measures);
+      assert.deepEqual(decodeMeasures(storedForm(measures)), measures);
+    }),
+  );
+});
+
+test('adding up stored sums gives the same as adding the sums themselves', () => {
+  fc.assert(
+    fc.property(fc.array(anyMeasures, { maxLength: 40 }), anyMeasures, (stored, last) => {
+      const total = noMeasures();
+      const sum = new MeasuresSum();
+      for (const measures of stored) {
+        addMeasures(total, measures);
+        sum.addEncoded(storedForm(measures));
+      }
+      addMeasures(total, last);
+      sum.add(last);
+      assert.equal(sum.calls, total.calls);
+      assert.deepEqual(sum.measures(), total);
+    }),
+    { numRuns: 1_000 },
+  );
+});
+
+test('a sum is never wrong because it is too large', () => {
+  const sum = new MeasuresSum();
+  const large = { ...noMeasures(), cost_picos: 2n ** 102n - 1n };
+  sum.addEncoded(storedForm(large));
+  assert.deepEqual(sum.measures(), large);
+  assert.throws(() => sum.addEncoded(storedForm(large)), /too large/);
+  const larger = storedForm({ ...large, cost_picos: 2n ** 102n });
+  assert.throws(() => decodeMeasures(larger), /too large/);
+});
+
+test('sums without latencies have none', () => {
+  fc.assert(
+    fc.property(anyMeasures, anyMeasures, (first, second) => {
+      const sum = new MeasuresSum(false);
+      sum.addEncoded(storedForm(first));
+      sum.add(second);
+      addMeasures(first, second);
+      assert.deepEqual(sum.measures(), { ...first, latencies: new Map() });
     }),
   );
 });

@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { calendarOf } from '../../src/core/calendar.ts';
 import { dimensionSets, grainNumbers } from '../../src/core/dimensions.ts';
-import type { RollSpeed } from '../../src/core/dimensions.ts';
+import type { Grain, RollSpeed } from '../../src/core/dimensions.ts';
 import { addMeasures, noMeasures } from '../../src/core/measures.ts';
 import type { Measures } from '../../src/core/measures.ts';
 import { RollupFold, groupHash } from '../../src/core/rollup.ts';
@@ -42,9 +42,10 @@ test('one trace is counted once in every grain of every set', () => {
   const trace = { ...draftTrace({ model: 'm' }), createdAtUs: us('2026-11-14T18:30:00Z') };
   const day = us('2026-11-15T00:00:00Z') / 86_400_000_000;
   const hour = us('2026-11-14T18:15:00Z') / 1_000_000;
-  const bucketOf = { [grainNumbers.all]: 0, [grainNumbers.day]: day, [grainNumbers.hour]: hour };
+  const monday = us('2026-11-09T00:00:00Z') / 86_400_000_000;
+  const bucketOf: Record<Grain, number> = { all: 0, week: monday, day, hour };
   const expected = dimensionSets.flatMap(({ number, grains }) =>
-    grains.map((grain) => `${number}/${grainNumbers[grain]}/${bucketOf[grainNumbers[grain]]}`),
+    grains.map((grain) => `${number}/${grainNumbers[grain]}/${bucketOf[grain]}`),
   );
   const found = fold([trace]).map(({ set, grain, bucket }) => `${set}/${grain}/${bucket}`);
   assert.deepEqual(found.sort(), expected.sort());

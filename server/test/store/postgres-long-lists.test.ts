@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { calendarOf } from '../../src/core/calendar.ts';
-import { decodeMeasures } from '../../src/core/measures.ts';
+import { decodeMeasures } from '../../src/core/measures-sum.ts';
 import type { TallyQuery } from '../../src/core/query.ts';
 import { TallySheet } from '../../src/core/tally-sheet.ts';
 import { draftTrace } from '../../src/core/trace.ts';
@@ -81,7 +81,11 @@ test('a long tail is added up in parts, and no trace is lost between them', () =
     calls.reduce((sum, each) => sum + each),
     count,
   );
-  const latencies = sums.map((each, i) => decodeMeasures(each, calls[i] ?? 0, false).latency_sum);
+  const latencies = sums.map(
+    (each, i) =>
+      decodeMeasures({ calls: calls[i] ?? 0, isError: false, sums: each, latencies: null })
+        .latency_sum,
+  );
   assert.equal(
     latencies.reduce((sum, each) => sum + each, 0n),
     3n * BigInt(count),

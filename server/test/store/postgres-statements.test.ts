@@ -40,7 +40,13 @@ test('every statement of one team names it in every reference to a distributed t
 
 test('so does every statement that is built from a query', async () => {
   const teamId = '0'.repeat(32);
-  const tail = { keys: ['a'], areErrors: [false], calls: [1], sums: [new Uint8Array()] };
+  const tail = {
+    keys: ['a'],
+    areErrors: [false],
+    calls: [1],
+    sums: [new Uint8Array()],
+    latencies: [new Uint8Array()],
+  };
   const range = { fromUs: 0, toUs: 86_400_000_000 };
   const queries: TallyQuery[] = [
     { filter: {}, groupBy: [], range: null, interval: null },

@@ -1,3 +1,5 @@
+import assert from 'node:assert/strict';
+import { percentile } from '../../src/core/latency-histogram.ts';
 import type { Tally, TallyQuery } from '../../src/core/query.ts';
 import type { CountedTrace } from '../../src/core/rollup.ts';
 import { summedNames } from '../../src/core/trace-fields.ts';
@@ -79,6 +81,21 @@ export function comparable({ group, startUs, measures }: Tally) {
 export function comparableNaive({ latencies, ...tally }: NaiveTally) {
   const latency_sum = latencies.reduce((sum, ms) => sum + BigInt(ms), 0n);
   return { ...tally, latency_sum, latency_count: latencies.length };
+}
+
+/** Within 1 % of the exact ones; none if the query is about sums only. */
+export function assertPercentiles(
+  { measures }: Tally,
+  { sumsOnly }: TallyQuery,
+  latencies: readonly number[],
+): void {
+  for (const percent of [50, 90, 95, 99]) {
+    const rank = Math.max(1, Math.ceil((latencies.length * percent) / 100));
+    const exact = sumsOnly ? null : (latencies[rank - 1] ?? null);
+    const found = percentile(measures.latencies, percent);
+    if (exact === null || found === null) assert.equal(found, exact);
+    else assert.ok(Math.abs(found - exact) <= exact * 0.01, `p${percent}: ${found}, not ${exact}`);
+  }
 }
 
 /** Costs in the tests have at most 12 decimals. */

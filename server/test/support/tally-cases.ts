@@ -95,9 +95,13 @@ export function tallyQueries(timeZone: string): fc.Arbitrary<TallyQuery> {
     { maxKeys: 2, noNullPrototype: true },
   );
   const groupBy = fc.subarray([...fields], { maxLength: 2 });
+  // Some weeks before or after the traces, so that whole weeks are in the range.
+  const around = fc
+    .tuple(seconds, fc.constantFrom(0, 0, -2, -1, 1, 2))
+    .map(([second, weeks]) => second + weeks * 7 * 86_400);
   const bound = fc.oneof(
-    seconds.map((second) => second * 1_000_000),
-    seconds.map((second) => startOfDay(second, timeZone)),
+    around.map((second) => second * 1_000_000),
+    around.map((second) => startOfDay(second, timeZone)),
   );
   const range = fc
     .tuple(bound, bound)
@@ -107,6 +111,7 @@ export function tallyQueries(timeZone: string): fc.Arbitrary<TallyQuery> {
     groupBy: fc.oneof(fc.constant<QueryField[]>([]), groupBy),
     range: fc.oneof(fc.constant(null), range),
     interval: fc.constantFrom(null, null, 'hour', 'day', 'week', 'month'),
+    sumsOnly: fc.boolean(),
   });
 }
 

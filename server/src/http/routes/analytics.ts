@@ -87,6 +87,7 @@ function groupRoute(path: string, label: LabelName, schema: ReturnType<typeof sc
     groupBy: [label],
     range: null,
     interval: null,
+    sumsOnly: true,
   } as const;
   return (app, { reader, gate, replyBudget }) => {
     const options = {

@@ -109,6 +109,7 @@ function rollupOf(row: Row): AuditedRollup {
     hash: uuidBytes(row['group_hash'] as string),
     calls: Number(row['calls']),
     sums: row['sums'] as Uint8Array,
+    latencies: row['latencies'] as Uint8Array,
     group: row['is_error'] === null ? null : groupFromRow(Object.fromEntries(ofSet)),
   };
 }

@@ -132,7 +132,11 @@ async function writeRollups(
   const found = new Map(
     stored.rows.map((row) => [
       Number(row['at']),
-      { calls: Number(row['calls']), sums: row['sums'] as Uint8Array },
+      {
+        calls: Number(row['calls']),
+        sums: row['sums'] as Uint8Array,
+        latencies: row['latencies'] as Uint8Array,
+      },
     ]),
   );
   const rows = deltas.map((delta, i) => addedTo(found.get(i + 1), delta));
@@ -152,16 +156,21 @@ function keysOf(rows: readonly Pick<RollupRow, 'set' | 'grain' | 'bucket' | 'has
   ];
 }
 
-/** All sums are one parameter, and each row has its range in it. */
+/** All sums and histograms are one parameter, and each row has its range in it. */
 function rowValues(rows: readonly RollupRow[]): Values {
-  let end = 1;
-  const starts = rows.map(({ sums }) => (end += sums.length) - sums.length);
+  let next = 1;
+  const starts: number[] = [];
+  for (const { sums, latencies } of rows) {
+    starts.push(next);
+    next += sums.length + latencies.length;
+  }
   return [
-    Buffer.concat(rows.map(({ sums }) => sums)),
+    Buffer.concat(rows.flatMap(({ sums, latencies }) => [sums, latencies])),
     ...keysOf(rows),
     arrayOfPlain(rows.map(({ calls }) => calls)),
     arrayOfPlain(starts),
     arrayOfPlain(rows.map(({ sums }) => sums.length)),
+    arrayOfPlain(rows.map(({ latencies }) => latencies.length)),
   ];
 }
 

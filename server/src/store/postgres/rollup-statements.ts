@@ -87,22 +87,24 @@ export const ofRollups = {
 
   // A subquery for each key: as a plain join, PostgreSQL may read all rollups of the team.
   readRows: `
-    select k.at, found.calls, found.sums
+    select k.at, found.calls, found.sums, found.latencies
     from unnest($3::smallint[], $4::smallint[], $5::bigint[], $6::uuid[]) with ordinality
       as k(${rowKey}, at), lateral (
-      select r.calls, r.sums from rollup_rows r
+      select r.calls, r.sums, r.latencies from rollup_rows r
       where r.team_id = $1 and r.generation = $2 and r.set_no = k.set_no and r.grain = k.grain
         and r.bucket = k.bucket and r.group_hash = k.group_hash
       limit 1) as found`,
 
   writeRows: `
-    insert into rollup_rows (team_id, generation, ${rowKey}, calls, sums)
-    select c.team_id, $2, u.set_no, u.grain, u.bucket, u.group_hash, u.calls, substring($3::bytea from u.at for u.length)
+    insert into rollup_rows (team_id, generation, ${rowKey}, calls, sums, latencies)
+    select c.team_id, $2, u.set_no, u.grain, u.bucket, u.group_hash, u.calls,
+      substring($3::bytea from u.at for u.sums), substring($3::bytea from u.at + u.sums for u.latencies)
     from team_counters c,
-      unnest($4::smallint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::bigint[], $9::integer[], $10::integer[])
-      as u(${rowKey}, calls, at, length)
+      unnest($4::smallint[], $5::smallint[], $6::bigint[], $7::uuid[], $8::bigint[], $9::integer[], $10::integer[], $11::integer[])
+      as u(${rowKey}, calls, at, sums, latencies)
     where c.team_id = $1
-    on conflict (team_id, generation, ${rowKey}) do update set calls = excluded.calls, sums = excluded.sums`,
+    on conflict (team_id, generation, ${rowKey}) do update
+      set calls = excluded.calls, sums = excluded.sums, latencies = excluded.latencies`,
 
   addGroups: `${insertGroups} do nothing`,
 
@@ -123,7 +125,7 @@ export const ofRollups = {
   removeRows: `delete from rollup_rows where team_id = $1 and generation = $2`,
 
   auditRows: `
-    select r.set_no, r.grain, r.bucket, r.group_hash, r.calls, r.sums, g.is_error, ${dimensionFields.map((name) => `g.${name}`).join(', ')}
+    select r.set_no, r.grain, r.bucket, r.group_hash, r.calls, r.sums, r.latencies, g.is_error, ${dimensionFields.map((name) => `g.${name}`).join(', ')}
     from rollup_rows r left join rollup_groups g on g.team_id = $1 and g.group_hash = r.group_hash
     where r.team_id = $1 and r.generation = $2
       and (r.set_no, r.grain, r.bucket, r.group_hash) > ($3, $4, $5, $6)

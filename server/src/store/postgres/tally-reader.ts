@@ -94,7 +94,7 @@ export function openTallyReader(
         sheet.addTrace(countedFromRow(row));
       } else if (row['part'] === answerParts.rollup) {
         counts.rollups += 1;
-        addRollup(sheet, plan, row);
+        addRollup(sheet, query, row);
       } else {
         found = row['time_zone'] as string;
       }
@@ -155,7 +155,7 @@ export function openTallyReader(
       };
       if (plan) {
         await snapshot.each(rollupsOf(teamId, query, plan), (row) => {
-          addRollup(sheet, plan, row);
+          addRollup(sheet, query, row);
           check();
         });
       }

@@ -1,30 +1,33 @@
-import { addMeasures, decodeMeasures, encodeMeasures, noMeasures } from '../../core/measures.ts';
-import type { Tally } from '../../core/query.ts';
+import { encodeMeasures } from '../../core/encoded-measures.ts';
+import { MeasuresSum } from '../../core/measures-sum.ts';
+import type { QueryField, Tally, TallyQuery } from '../../core/query.ts';
 import type { CountedTrace } from '../../core/rollup.ts';
 import type { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { rollupFromRow } from '../rollup-rows.ts';
 import type { Row } from './connection.ts';
-import { groupFromRow } from './tally-statements.ts';
-import type { GroupParts, RollupPlan } from './tally-statements.ts';
+import type { GroupParts } from './tally-statements.ts';
 
 /** A row of `groupsOf`: the parts of a group, which are added up here. */
 export function tallyFromGroupRow(row: Row): Tally {
   const parts = row['parts'] as Buffer;
-  const measures = noMeasures();
+  const sum = new MeasuresSum();
   for (let at = 0; at < parts.length;) {
-    const isError = parts.readInt32BE(at) === 1;
-    const calls = Number(parts.readBigInt64BE(at + 4));
-    const end = at + headerBytes + parts.readInt32BE(at + 12);
-    const sums = parts.subarray(at + headerBytes, end);
-    addMeasures(measures, decodeMeasures(sums, calls, isError));
+    const sumsAt = at + headerBytes;
+    const latenciesAt = sumsAt + parts.readInt32BE(at + 12);
+    const end = latenciesAt + parts.readInt32BE(at + 16);
+    sum.addEncoded({
+      calls: Number(parts.readBigInt64BE(at + 4)),
+      isError: parts.readInt32BE(at) === 1,
+      sums: parts.subarray(sumsAt, latenciesAt),
+      latencies: parts.subarray(latenciesAt, end),
+    });
     at = end;
   }
-  return { group: [row['key'] as string | null], startUs: null, measures };
+  return { group: [row['key'] as string | null], startUs: null, measures: sum.measures() };
 }
 
-const headerBytes = 16;
+const headerBytes = 20;
 
 /**
  * The groups of a tail as parameters of `groupsOf`. A long tail is added up in parts, which take much less memory once they are
@@ -39,6 +42,7 @@ export class TailParts {
   readonly #areErrors: boolean[] = [];
   readonly #calls: number[] = [];
   readonly #sums: Uint8Array[] = [];
+  readonly #latencies: Uint8Array[] = [];
 
   constructor(newSheet: () => TallySheet) {
     this.#newSheet = newSheet;
@@ -58,18 +62,20 @@ export class TailParts {
       areErrors: this.#areErrors,
       calls: this.#calls,
       sums: this.#sums,
+      latencies: this.#latencies,
     };
   }
 
   #encode(): void {
     for (const { group, measures } of this.#sheet.tallies()) {
       const [key = null, status] = group;
-      const sums = encodeMeasures(measures);
+      const { sums, latencies } = encodeMeasures(measures);
       this.#keys.push(key);
       this.#areErrors.push(status === 'error');
       this.#calls.push(measures.calls);
       this.#sums.push(sums);
-      this.#bytes += sums.length + Buffer.byteLength(key ?? '');
+      this.#latencies.push(latencies);
+      this.#bytes += sums.length + latencies.length + Buffer.byteLength(key ?? '');
     }
     if (this.#bytes > limits.postgresTailBytesMax) throw new TailTooLong();
     this.#sheet = this.#newSheet();
@@ -85,18 +91,18 @@ export class TailTooLong extends Failure {
   }
 }
 
-/** Adds a row of `rollupsOf` or `answerOf`. */
-export function addRollup(sheet: TallySheet, { set }: RollupPlan, row: Row): void {
-  const stored = {
-    set: set.number,
+/** Adds a row of `rollupsOf` or `answerOf`, which has passed the filter. */
+export function addRollup(sheet: TallySheet, { groupBy }: TallyQuery, row: Row): void {
+  const isError = row['is_error'] === true;
+  const valueOf = (field: QueryField): string | null =>
+    field === 'status' ? (isError ? 'error' : 'success') : (row[field] as string | null);
+  sheet.addStored({
     grain: row['grain'] as number,
     bucket: Number(row['bucket']),
-    hash: noHash,
+    group: groupBy.map(valueOf),
     calls: Number(row['calls']),
+    isError,
     sums: row['sums'] as Uint8Array,
-  };
-  sheet.addRollup(rollupFromRow(stored, groupFromRow(row)));
+    latencies: (row['latencies'] as Uint8Array | undefined) ?? null,
+  });
 }
-
-/** The group itself is in the row. */
-const noHash = new Uint8Array();

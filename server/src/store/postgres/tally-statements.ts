@@ -44,9 +44,16 @@ export function rollupsOf(teamId: string, query: TallyQuery, plan: RollupPlan): 
   const parameters = new Parameters(teamId);
   const labels = labelsOf(query).map((name) => `, g.${name}`);
   const text = `
-    select r.grain, r.bucket, r.calls, r.sums, g.is_error${labels.join('')}
+    select ${storedColumns(query)
+      .map((name) => `r.${name}`)
+      .join(', ')}, g.is_error${labels.join('')}
     ${fromRollups(parameters, query, plan)}`;
   return { text, values: parameters.values, isPrepared: isPlain(query) };
+}
+
+/** Histograms are long, and are read only if the query needs them. */
+function storedColumns({ sumsOnly }: TallyQuery): string[] {
+  return ['grain', 'bucket', 'calls', 'sums', ...(sumsOnly ? [] : ['latencies'])];
 }
 
 /** The kinds of rows of a short answer. */
@@ -65,7 +72,7 @@ export function answerOf(
   const parameters = new Parameters(teamId);
   const labels: readonly string[] = labelsOf(query);
   const counted = countedColumns(labelsOf(query));
-  const ofRollup = ['grain', 'bucket', 'calls', 'sums'];
+  const ofRollup = storedColumns(query);
   // PostgreSQL takes the type of a column from the first two parts.
   const tail = [...counted, ...ofRollup.map(() => 'null'), 'null', `${answerParts.tail} as part`];
   const rollup = [
@@ -91,11 +98,13 @@ export interface GroupParts {
   areErrors: readonly boolean[];
   calls: readonly number[];
   sums: readonly Uint8Array[];
+  /** Empty if the query does not need them. */
+  latencies: readonly Uint8Array[];
 }
 
 /**
  * The groups of a query by one field, with the most calls first. The parts of each group are one byte string: for each part a
- * 4-byte integer that is 1 if its calls are errors, their number, the length of the sums, and the sums.
+ * 4-byte integer that is 1 if its calls are errors, their number, the lengths of the sums and of the histogram, and both.
  */
 export function groupsOf(
   teamId: string,
@@ -112,15 +121,18 @@ export function groupsOf(
     parameters.add(tail.areErrors, 'boolean[]'),
     parameters.add(tail.calls, 'bigint[]'),
     parameters.add(tail.sums, 'bytea[]'),
+    parameters.add(tail.latencies, 'bytea[]'),
   ];
+  const latencies = query.sumsOnly ? `''::bytea` : 'r.latencies';
   const text = `
     select key, sum(calls) as calls, string_agg(
-      int4send(is_error::integer) || int8send(calls) || int4send(octet_length(sums)) || sums, ''::bytea) as parts
+      int4send(is_error::integer) || int8send(calls) || int4send(octet_length(sums)) || int4send(octet_length(latencies))
+        || sums || latencies, ''::bytea) as parts
     from (
-      select g.${field} as key, g.is_error, r.calls, r.sums ${rollups}
+      select g.${field} as key, g.is_error, r.calls, r.sums, ${latencies} as latencies ${rollups}
       union all
-      select tail.key collate "C", tail.is_error, tail.calls, tail.sums
-      from unnest(${arrays.join(', ')}) as tail(key, is_error, calls, sums)) as parts
+      select tail.key collate "C", tail.is_error, tail.calls, tail.sums, tail.latencies
+      from unnest(${arrays.join(', ')}) as tail(key, is_error, calls, sums, latencies)) as parts
     group by key order by sum(calls) desc, key nulls first
     ${rowsMax === null ? '' : `limit ${parameters.add(rowsMax, 'bigint')}`}`;
   return { text, values: parameters.values, isPrepared: isPlain(query) };
@@ -160,7 +172,7 @@ function fromRollups(
   );
   const parts = (ranges.length > 0 ? ranges : ['false']).map(
     (range) => `
-      select grain, bucket, group_hash, calls, sums from rollup_rows
+      select ${[...storedColumns(query), 'group_hash'].join(', ')} from rollup_rows
       where team_id = $1 and generation = (select generation ${activeMarks}) and set_no = ${set.number} and ${range}`,
   );
   const hashes = hashesOf(query, set);

@@ -3,6 +3,8 @@ import { limits } from '../../limits.ts';
 import type { AuditedRollup, AuditedTrace, Auditor, StoredLookup } from '../audit.ts';
 import { auditedFromRow, damageFromRow, payloadColumns, traceColumns } from '../trace-rows.ts';
 import { openReading } from './connection.ts';
+import { unpackSeqs } from './lookup-blocks.ts';
+import { lookupBlocks } from './lookup-repair.ts';
 import { hasTable, oldPayloads, oldTraces } from './move-old-traces.ts';
 import { activeMarks } from './roller.ts';
 import { groupOfValues, rollupColumns, rollupTables } from './rollup-values.ts';
@@ -101,19 +103,23 @@ function* rollupsOf(
   read.setReturnArrays(true);
   for (const row of read.iterate(teamNo, generation)) {
     const [hash, ...values] = row as unknown as [Uint8Array, ...RollupValues];
-    const [set, grain, bucket, calls, sums, isError] = values;
+    const [set, grain, bucket, calls, sums, latencies, isError] = values;
     const group = isError === null ? null : groupOfValues(values);
-    yield { set, grain, bucket, hash, calls, sums, group };
+    yield { set, grain, bucket, hash, calls, sums, latencies, group };
   }
 }
 
+/** One block after the other, since the numbers of a block are stored by hash. */
 function* lookupsOf(db: DatabaseSync, teamNo: number): Generator<StoredLookup> {
-  const read = db.prepare(
-    'select seq, hash from trace_lookups where team_no = ? order by block, seq, hash',
-  );
-  read.setReadBigInts(true);
-  for (const row of read.iterate(teamNo)) {
-    yield { seq: Number(row['seq']), hash: row['hash'] as bigint };
+  const read = db.prepare('select hash, seqs from trace_lookups where team_no = ? and block = ?');
+  for (const block of lookupBlocks(db, teamNo)) {
+    const ofBlock = read.all(teamNo, block).flatMap(({ hash, seqs }) =>
+      unpackSeqs({ block, seqs: seqs as Uint8Array }).map((seq) => ({
+        seq,
+        hash: hash as number,
+      })),
+    );
+    yield* ofBlock.sort((a, b) => a.seq - b.seq);
   }
 }
 

@@ -1,8 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { Calendar } from '../../core/calendar.ts';
 import type { DimensionField } from '../../core/dimensions.ts';
-import { addMeasures, decodeMeasures, encodeMeasures } from '../../core/measures.ts';
-import type { Measures } from '../../core/measures.ts';
+import { encodeMeasures } from '../../core/encoded-measures.ts';
+import { MeasuresSum } from '../../core/measures-sum.ts';
+import type { CountedMeasures } from '../../core/measures-sum.ts';
 import { matches } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import type { QueryPlan } from '../../core/query-plan.ts';
@@ -55,7 +56,7 @@ export function openGroupList(
   db.exec('delete from temp.tail');
   const read = prepareArrays(
     db,
-    `select name, calls, is_error, sums from temp.${table} where rowid > ? order by rowid limit ${limits.groupChunkRows}`,
+    `select ${sumsColumns} from temp.${table} where rowid > ? order by rowid limit ${limits.groupChunkRows}`,
   );
   let lastRow = 0;
   // The last name of a chunk may go on in the next one.
@@ -96,7 +97,15 @@ export function topGroups(
   return names.take(true).slice(0, namesMax);
 }
 
-type SumsRow = readonly [name: string | null, calls: number, isError: number, sums: Uint8Array];
+type SumsRow = readonly [
+  name: string | null,
+  calls: number,
+  isError: number,
+  sums: Uint8Array,
+  latencies: Uint8Array | null,
+];
+
+const sumsColumns = 'name, calls, is_error, sums, latencies';
 
 /**
  * Adds up the rows of each name, which are next to each other: one sum for each status. A name has a row for each of its environments and
@@ -110,19 +119,23 @@ class NameSums {
   /** How many names were begun. */
   count = 0;
 
-  add([name, calls, isError, sums]: SumsRow): void {
+  add([name, calls, isError, sums, latencies]: SumsRow): void {
     if (this.count === 0 || name !== this.#name) {
       this.#finish();
       this.#name = name;
       this.count += 1;
     }
     const known = this.#sums[isError];
+    const row = { calls, isError: isError === 1, sums, latencies };
     if (!known) {
-      this.#sums[isError] = { calls, sums, measures: null };
+      this.#sums[isError] = { first: row, sum: null };
       return;
     }
-    known.measures ??= decodeMeasures(known.sums, known.calls, isError === 1);
-    addMeasures(known.measures, decodeMeasures(sums, calls, isError === 1));
+    if (!known.sum) {
+      known.sum = new MeasuresSum();
+      known.sum.addEncoded(known.first);
+    }
+    known.sum.addEncoded(row);
   }
 
   /** The names that are complete. The last one is complete only at the end. */
@@ -132,12 +145,12 @@ class NameSums {
   }
 
   #finish(): void {
-    const parts = this.#sums.flatMap((sum, isError) => {
-      if (!sum) return [];
-      const { calls, sums, measures } = sum;
-      return measures
-        ? [packPart(measures.calls, isError, encodeMeasures(measures))]
-        : [packPart(calls, isError, sums)];
+    const parts = this.#sums.flatMap((known) => {
+      if (!known) return [];
+      const { first, sum } = known;
+      if (!sum) return [packPart(first)];
+      const { isError } = first;
+      return [packPart({ calls: sum.calls, isError, ...encodeMeasures(sum.measures()) })];
     });
     this.#sums = [];
     if (parts.length === 0) return;
@@ -146,10 +159,9 @@ class NameSums {
 }
 
 interface StatusSum {
-  calls: number;
-  sums: Uint8Array;
+  first: CountedMeasures;
   /** Null as long as there is one row. */
-  measures: Measures | null;
+  sum: MeasuresSum | null;
 }
 
 /**
@@ -166,7 +178,8 @@ function sortedSums(
   fillTail(db, reader, team, { query, plan, field }, calendar);
   const { text, values } = filterSql(query.filter, 'g.');
   const ofTile = `
-    select g.${field} as name, r.calls, g.is_error, r.sums from ${rollupTables()} where ${inTile}${text}`;
+    select g.${field} as name, r.calls, g.is_error, r.sums, ${query.sumsOnly ? 'null' : 'r.latencies'} as latencies
+    from ${rollupTables()} where ${inTile}${text}`;
   const tileValues = plan.tiles.flatMap(({ grain, fromBucket, toBucket }): (string | number)[] => [
     team.teamNo,
     team.marks.generation,
@@ -176,12 +189,11 @@ function sortedSums(
     toBucket,
     ...values,
   ]);
-  const parts = [
-    'select name, calls, is_error, sums from temp.tail',
-    ...plan.tiles.map(() => ofTile),
-  ].join(' union all ');
+  const parts = [`select ${sumsColumns} from temp.tail`, ...plan.tiles.map(() => ofTile)].join(
+    ' union all ',
+  );
   const sql = `
-    select name, calls, is_error, sums from (
+    select ${sumsColumns} from (
       select *, sum(calls) over (partition by name) as total from (${parts}))
     order by total desc, name`;
   return { sql, values: tileValues };
@@ -189,7 +201,9 @@ function sortedSums(
 
 /** What the connection needs for lists. */
 export function prepareGroupLists(db: DatabaseSync): void {
-  db.exec('create temp table tail (name text, calls integer, is_error integer, sums blob)');
+  db.exec(
+    'create temp table tail (name text, calls integer, is_error integer, sums blob, latencies blob)',
+  );
 }
 
 /** The groups of the traces that are not rolled up yet. */
@@ -200,13 +214,13 @@ function fillTail(
   { query, plan, field }: ListQuestion,
   calendar: Calendar,
 ): void {
-  const insert = db.prepare(
-    'insert into temp.tail (name, calls, is_error, sums) values (?, ?, ?, ?)',
-  );
+  const insert = db.prepare(`insert into temp.tail (${sumsColumns}) values (?, ?, ?, ?, ?)`);
   const tail = reader.tail(team, plan);
   for (const { group, measures } of tailRollups(tail, plan, query, calendar)) {
     if (!matches(query.filter, group)) continue;
     const isError = group.status === 'error' ? 1 : 0;
-    insert.run(group[field] ?? null, measures.calls, isError, encodeMeasures(measures));
+    const { sums, latencies } = encodeMeasures(measures);
+    const kept = query.sumsOnly ? null : latencies;
+    insert.run(group[field] ?? null, measures.calls, isError, sums, kept);
   }
 }

@@ -1,6 +1,8 @@
 import type { NarrowTrace } from '../../core/trace-fields.ts';
-import { lookupBlockBits, lookupFields, lookupHash } from '../trace-lookups.ts';
+import { lookupFields, lookupHash } from '../trace-lookups.ts';
 import type { LookupField } from '../trace-lookups.ts';
+import { blockOf, packSeqs } from './lookup-blocks.ts';
+import type { LookupRow } from './lookup-blocks.ts';
 
 /** The lookups of consecutive traces. Values repeat within a batch, so each is hashed once. */
 export class LookupBatch {
@@ -20,25 +22,22 @@ export class LookupBatch {
   }
 
   /** In the order of the table, so that each of its pages is visited once. */
-  *inOrder(): Generator<{ hash: bigint; seq: number }> {
-    const hashed = [...this.#seqs].flatMap(([field, seqs]) =>
-      [...seqs].map(([value, own]) => ({ hash: lookupHash(field, value), seqs: own })),
-    );
-    hashed.sort((a, b) => (a.hash < b.hash ? -1 : a.hash > b.hash ? 1 : 0));
-    for (const block of blocksOf(hashed.map(({ seqs }) => seqs))) {
-      for (const { hash, seqs } of hashed) {
-        for (const seq of seqs) if (blockOf(seq) === block) yield { hash, seq };
+  rows(): LookupRow[] {
+    const rows: LookupRow[] = [];
+    for (const [field, seqs] of this.#seqs) {
+      for (const [value, own] of seqs) {
+        const hash = lookupHash(field, value);
+        for (const part of inBlocks(own)) {
+          rows.push({ block: blockOf(part[0] ?? 0), hash, seqs: packSeqs(part) });
+        }
       }
     }
+    return rows.sort((a, b) => a.block - b.block || a.hash - b.hash);
   }
 }
 
-/** One or two, since a batch is not larger than a block. */
-function blocksOf(lists: readonly (readonly number[])[]): number[] {
-  const blocks = new Set(lists.flatMap((seqs) => seqs.map(blockOf)));
-  return [...blocks].sort((a, b) => a - b);
-}
-
-function blockOf(seq: number): number {
-  return Math.floor(seq / 2 ** lookupBlockBits);
+/** Ascending sequence numbers, one list for each block. */
+function inBlocks(seqs: number[]): number[][] {
+  const [first = 0, last = 0] = [seqs[0], seqs.at(-1)];
+  return blockOf(first) === blockOf(last) ? [seqs] : [...Map.groupBy(seqs, blockOf).values()];
 }

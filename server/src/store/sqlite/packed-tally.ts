@@ -1,4 +1,5 @@
-import { addMeasures, decodeMeasures, noMeasures } from '../../core/measures.ts';
+import { MeasuresSum } from '../../core/measures-sum.ts';
+import type { CountedMeasures } from '../../core/measures-sum.ts';
 import type { Tally } from '../../core/query.ts';
 
 /** A tally whose sums are still encoded, as they are sent between threads: copying maps and BigInts would cost more. */
@@ -9,28 +10,34 @@ export interface PackedTally {
 }
 
 /** Encoded sums, with what is needed to decode them. */
-export function packPart(calls: number, isError: number, sums: Uint8Array): Buffer {
-  const part = Buffer.allocUnsafe(headBytes + sums.length);
+export function packPart({ calls, isError, sums, latencies }: CountedMeasures): Buffer {
+  const part = Buffer.allocUnsafe(headBytes + sums.length + (latencies?.length ?? 0));
   part.writeDoubleLE(calls, 0);
-  part.writeUInt8(isError, 8);
+  part.writeUInt8(isError ? 1 : 0, 8);
   part.writeUInt32LE(sums.length, 9);
+  part.writeUInt32LE(latencies?.length ?? 0, 13);
   part.set(sums, headBytes);
+  if (latencies) part.set(latencies, headBytes + sums.length);
   return part;
 }
 
-/** Calls, whether they failed, and the length of the sums that follow. */
-const headBytes = 13;
+/** Calls, whether they failed, and the lengths of what follows. */
+const headBytes = 17;
 
 export function unpackTally({ group, parts }: PackedTally): Tally {
   const bytes = Buffer.from(parts.buffer, parts.byteOffset, parts.byteLength);
-  const measures = noMeasures();
+  const sum = new MeasuresSum();
   for (let at = 0; at < bytes.length;) {
-    const begin = at + headBytes;
-    const end = begin + bytes.readUInt32LE(at + 9);
-    const isError = bytes.readUInt8(at + 8) === 1;
-    const part = decodeMeasures(bytes.subarray(begin, end), bytes.readDoubleLE(at), isError);
-    addMeasures(measures, part);
+    const sumsAt = at + headBytes;
+    const latenciesAt = sumsAt + bytes.readUInt32LE(at + 9);
+    const end = latenciesAt + bytes.readUInt32LE(at + 13);
+    sum.addEncoded({
+      calls: bytes.readDoubleLE(at),
+      isError: bytes.readUInt8(at + 8) === 1,
+      sums: bytes.subarray(sumsAt, latenciesAt),
+      latencies: bytes.subarray(latenciesAt, end),
+    });
     at = end;
   }
-  return { group, startUs: null, measures };
+  return { group, startUs: null, measures: sum.measures() };
 }

@@ -7,7 +7,7 @@ import { anotherRebuild } from '../roller.ts';
 import type { Roller } from '../roller.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { inUnsyncedTransaction, retryWhileBusy } from './connection.ts';
-import { deleteLookups, lookupBlocks, wrongLookups } from './lookup-repair.ts';
+import { findWrongLookups, lookupBlocks, repairLookups } from './lookup-repair.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import type { RollupTables } from './rollup-tables.ts';
 
@@ -86,8 +86,8 @@ export function openRoller(db: DatabaseSync): Roller {
       await inTurn(() => switchGeneration(db, tables(), teamNo, generation));
       await deleteOldRows(teamNo);
       for (const block of lookupBlocks(db, teamNo)) {
-        const wrong = wrongLookups(db, teamNo, block);
-        if (wrong.length > 0) await inTurn(() => deleteLookups(db, teamNo, block, wrong));
+        const wrong = findWrongLookups(db, teamNo, block);
+        if (wrong) await inTurn(() => repairLookups(db, teamNo, wrong));
         await nextTurn();
       }
     },

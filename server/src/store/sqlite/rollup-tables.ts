@@ -4,12 +4,13 @@ import { dimensionFields, grainNumbers } from '../../core/dimensions.ts';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { RollupFold } from '../../core/rollup.ts';
 import { addedTo, deltasOf } from '../rollup-rows.ts';
-import type { RollupDelta } from '../rollup-rows.ts';
+import type { RollupDelta, StoredSums } from '../rollup-rows.ts';
 import { firstGeneration } from '../team-marks.ts';
 import type { TeamMarks } from '../team-marks.ts';
-import { lookupBlockBits } from '../trace-lookups.ts';
 import { openCountedTraces, prepareArrays } from './counted-traces.ts';
+import type { RowValues } from './counted-traces.ts';
 import { LookupBatch } from './lookup-batch.ts';
+import { openLookupTable } from './lookup-table.ts';
 import { seqMax } from './row-id.ts';
 
 /** The tables behind the write. The caller runs each method in a transaction of its own. */
@@ -60,19 +61,17 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
   };
   const readSums = prepareArrays(
     db,
-    `select calls, sums from rollup_rows
+    `select calls, sums, latencies from rollup_rows
      where team_no = ? and generation = ? and set_no = ? and grain = ? and bucket = ? and group_hash = ?`,
   );
   const writeSums = db.prepare(`
-    insert into rollup_rows (team_no, generation, set_no, grain, bucket, group_hash, calls, sums)
-    values (?, ?, ?, ?, ?, ?, ?, ?)
-    on conflict do update set calls = excluded.calls, sums = excluded.sums`);
+    insert into rollup_rows (team_no, generation, set_no, grain, bucket, group_hash, calls, sums, latencies)
+    values (?, ?, ?, ?, ?, ?, ?, ?, ?)
+    on conflict do update set calls = excluded.calls, sums = excluded.sums, latencies = excluded.latencies`);
   const insertGroup = db.prepare(`
     insert or replace into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
     values (?, ?, ?, ?, ${dimensionFields.map(() => '?').join(', ')})`);
-  const insertLookup = db.prepare(
-    `insert or ignore into trace_lookups (team_no, block, hash, seq) values (?, ? >> ${lookupBlockBits}, ?, ?)`,
-  );
+  const lookupTable = openLookupTable(db);
 
   /**
    * The sums over all time come first. They are as old as their group, so if a group has none, it is new and no other sums of it have
@@ -84,9 +83,9 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
       const { set, grain, bucket, hash, group } = delta;
       const stored = newGroups.has(hash)
         ? undefined
-        : (readSums.all(teamNo, generation, set, grain, bucket, hash)[0] as StoredSums | undefined);
-      const { calls, sums } = addedTo(stored && { calls: stored[0], sums: stored[1] }, delta);
-      writeSums.run(teamNo, generation, set, grain, bucket, hash, calls, sums);
+        : storedSums(readSums.all(teamNo, generation, set, grain, bucket, hash)[0]);
+      const { calls, sums, latencies } = addedTo(stored, delta);
+      writeSums.run(teamNo, generation, set, grain, bucket, hash, calls, sums, latencies);
       if (stored || grain !== grainNumbers.all) continue;
       newGroups.add(hash);
       const values = dimensionFields.map((field): SQLInputValue => group[field] ?? null);
@@ -114,7 +113,7 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
         if (speed === 'wide') lookups.add(trace, seq);
         batch.toSeq = seq;
       });
-      for (const { hash, seq } of lookups.inOrder()) insertLookup.run(teamNo, seq, hash, seq);
+      lookupTable.add(teamNo, lookups.rows());
       batch.rows += rows;
       return rows;
     },
@@ -134,4 +133,8 @@ export function marksFromRow(row: Readonly<Record<string, unknown>>): TeamMarks 
   };
 }
 
-type StoredSums = [calls: number, sums: Uint8Array];
+function storedSums(row: RowValues | undefined): StoredSums | undefined {
+  if (!row) return undefined;
+  const [calls, sums, latencies] = row as unknown as [number, Uint8Array, Uint8Array];
+  return { calls, sums, latencies };
+}

@@ -1,7 +1,6 @@
 import { dimensionFields, dimensionSets } from '../../core/dimensions.ts';
 import type { DimensionField } from '../../core/dimensions.ts';
-import { decodeMeasures } from '../../core/measures.ts';
-import type { Group, Rollup } from '../../core/rollup.ts';
+import type { Group } from '../../core/rollup.ts';
 
 /** The columns of a rollup with its group; a row of them is an array. */
 export type RollupValues = readonly [
@@ -10,29 +9,24 @@ export type RollupValues = readonly [
   bucket: number,
   calls: number,
   sums: Uint8Array,
+  latencies: Uint8Array,
   isError: number | null,
   ...values: (string | null)[],
 ];
 
 const groupValues = ['is_error', ...dimensionFields].map((column) => `g.${column}`).join(', ');
-export const rollupColumns = `r.set_no, r.grain, r.bucket, r.calls, r.sums, ${groupValues}`;
+export const rollupColumns = `r.set_no, r.grain, r.bucket, r.calls, r.sums, r.latencies, ${groupValues}`;
 /** A left join also finds rollups whose group is missing: its columns are null. */
 export function rollupTables(join: 'join' | 'left join' = 'join'): string {
   return `rollup_rows r ${join} rollup_groups g on g.team_no = r.team_no and g.group_hash = r.group_hash`;
 }
 
-export function groupOfValues([set, , , , , isError, ...values]: RollupValues): Group {
+export function groupOfValues([set, , , , , , isError, ...values]: RollupValues): Group {
   const group: Record<string, string | null> = { status: isError === 1 ? 'error' : 'success' };
   for (const field of fieldsOf.get(set) ?? []) {
     group[field] = values[dimensionFields.indexOf(field)] ?? null;
   }
   return group as unknown as Group;
-}
-
-export function rollupOfValues(row: RollupValues): Rollup {
-  const [set, grain, bucket, calls, sums, isError] = row;
-  const measures = decodeMeasures(sums, calls, isError === 1);
-  return { set, grain, bucket, group: groupOfValues(row), measures };
 }
 
 const fieldsOf = new Map(

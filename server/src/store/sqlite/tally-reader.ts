@@ -1,19 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { calendarOf } from '../../core/calendar.ts';
 import type { Calendar } from '../../core/calendar.ts';
-import { grainNumbers } from '../../core/dimensions.ts';
 import { isInRange } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { planQuery } from '../../core/query-plan.ts';
 import type { QueryPlan } from '../../core/query-plan.ts';
+import { startOfBucket } from '../../core/rollup.ts';
 import type { Rollup, RollupFold } from '../../core/rollup.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
+import type { StoredRollup } from '../../core/tally-sheet.ts';
+import { columnOf } from '../../core/trace-fields.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { prepareArrays } from './counted-traces.ts';
 import { filterSql } from './filter-sql.ts';
-import { rollupColumns, rollupOfValues, rollupTables } from './rollup-values.ts';
-import type { RollupValues } from './rollup-values.ts';
+import { rollupTables } from './rollup-values.ts';
 import { StatementCache } from './statement-cache.ts';
 import { TailCache } from './tail-cache.ts';
 import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
@@ -96,7 +97,7 @@ export class TallyReader {
       refuseLarge(sheet);
     }
     for (const rollup of this.#rollups(team, plan, query)) {
-      sheet.addRollup(rollup);
+      sheet.addStored(rollup);
       refuseLarge(sheet);
     }
     return sheet.tallies();
@@ -126,16 +127,35 @@ export class TallyReader {
     { teamNo, marks }: TeamSnapshot,
     { set, tiles }: RollupPlan,
     query: TallyQuery,
-  ): Generator<Rollup> {
+  ): Generator<StoredRollup> {
     const { text, values } = filterSql(query.filter, 'g.');
-    const sql = `select ${rollupColumns} from ${rollupTables()} where ${inTile}${text}`;
+    const sql = `select ${storedColumns(query)} from ${rollupTables()} where ${inTile}${text}`;
     for (const { grain, fromBucket, toBucket } of tiles) {
       const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
       for (const row of this.#statements.get(sql).all(...key, ...values)) {
-        yield rollupOfValues(row as unknown as RollupValues);
+        const [bucket, calls, isError, sums, latencies, ...group] = row as unknown as StoredValues;
+        yield { grain, bucket, calls, isError: isError === 1, sums, latencies, group };
       }
     }
   }
+}
+
+type StoredValues = readonly [
+  bucket: number,
+  calls: number,
+  isError: number,
+  sums: Uint8Array,
+  latencies: Uint8Array | null,
+  ...group: (string | null)[],
+];
+
+/** Only what the query needs: each column of each row takes time. */
+function storedColumns({ groupBy, sumsOnly }: TallyQuery): string {
+  const status = `iif(g.is_error, 'error', 'success')`;
+  return [
+    ...['r.bucket', 'r.calls', 'g.is_error', 'r.sums', sumsOnly ? 'null' : 'r.latencies'],
+    ...groupBy.map((field) => (field === 'status' ? status : `g.${columnOf(field)}`)),
+  ].join(', ');
 }
 
 /**
@@ -150,15 +170,10 @@ export function* tailRollups(
 ): Generator<Rollup> {
   for (const fold of tail) {
     for (const rollup of fold.finest(set.number)) {
-      const { grain, bucket } = rollup;
-      const isDay = grain === grainNumbers.day;
-      const startUs = isDay ? calendar.startOfDay(bucket) : bucket * usPerSecond;
-      if (isInRange(range, startUs)) yield rollup;
+      if (isInRange(range, startOfBucket(rollup.grain, rollup.bucket, calendar))) yield rollup;
     }
   }
 }
-
-const usPerSecond = 1_000_000;
 
 export function refuseLarge(sheet: TallySheet): void {
   if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');

@@ -1,22 +1,33 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
-import { lookupBlockBits, lookupFields, lookupHash } from '../trace-lookups.ts';
+import { lookupFields, lookupHash } from '../trace-lookups.ts';
 import type { LookupField, TraceLookups } from '../trace-lookups.ts';
 import { prepareArrays } from './counted-traces.ts';
 import type { ArrayStatement } from './counted-traces.ts';
+import { blockOf, unpackSeqs } from './lookup-blocks.ts';
+import { ofLookup } from './lookup-table.ts';
 import { rowIdOf, seqOfRowId, seqMax } from './row-id.ts';
 import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
 
 interface Statements {
   ofTail: ArrayStatement;
-  ofBlock: ArrayStatement;
+  ofSeqs: ArrayStatement;
 }
 
 export function openTraceLookups(db: DatabaseSync): TraceLookups {
   const snapshotOf = prepareSnapshots(db);
+  const ofBlock = prepareArrays(db, `select seqs from trace_lookups where ${ofLookup}`);
   const statements = new Map<LookupField, Statements>(
     lookupFields.map((field) => [field, prepareStatements(db, field)]),
   );
+
+  /** The traces of a block that may have the value, newest first. */
+  function candidates(teamNo: number, block: number, hash: number, lastSeq: number): number[] {
+    const [row] = ofBlock.all(teamNo, block, hash);
+    if (!row) return [];
+    const seqs = unpackSeqs({ block, seqs: row[0] as unknown as Uint8Array });
+    return seqs.filter((seq) => seq <= lastSeq).reverse();
+  }
 
   return {
     async lookUp(teamId, field, value, beforeSeq = seqMax) {
@@ -34,16 +45,14 @@ export function openTraceLookups(db: DatabaseSync): TraceLookups {
         for (let block = blockOf(lastLookup); block >= blockOf(firstSeq); block--) {
           const missing = limits.lookupRowsMax - rows.length;
           if (missing <= 0) break;
-          rows.push(...read.ofBlock.all(teamNo, block, hash, lastLookup, value, missing));
+          const seqs = candidates(teamNo, block, hash, lastLookup);
+          if (seqs.length === 0) continue;
+          rows.push(...read.ofSeqs.all(JSON.stringify(seqs), teamNo, value, missing));
         }
         return rows.map(([seq]) => seq as number);
       });
     },
   };
-}
-
-function blockOf(seq: number): number {
-  return Math.floor(seq / 2 ** lookupBlockBits);
 }
 
 function prepareStatements(db: DatabaseSync, field: LookupField): Statements {
@@ -54,11 +63,10 @@ function prepareStatements(db: DatabaseSync, field: LookupField): Statements {
        order by key desc limit ?`,
     ),
     // Another value may have the same hash, so the trace decides.
-    ofBlock: prepareArrays(
+    ofSeqs: prepareArrays(
       db,
-      `select l.seq from trace_lookups l join traces t on t.key = ((l.team_no << 40) | l.seq)
-       where l.team_no = ? and l.block = ? and l.hash = ? and l.seq <= ? and t.${field} = ?
-       order by l.seq desc limit ?`,
+      `select l.value from json_each(?) l cross join traces t on t.key = ((? << 40) | l.value)
+       where t.${field} = ? limit ?`,
     ),
   };
 }

@@ -1,0 +1,101 @@
+import { compile } from './compile.ts';
+import type { Histogram } from './latency-histogram.ts';
+import { countNames, sumNames } from './measures.ts';
+import type { Measures } from './measures.ts';
+import { VarintReader, VarintWriter } from './varint.ts';
+
+/**
+ * Stored measures: everything except calls, which are a column of their own by which a store can sort, and errors: the status is part of
+ * a stored group, so either all of its calls failed or none. Most questions do not need the latency histogram, so it is a column of its
+ * own too.
+ */
+export interface EncodedMeasures {
+  sums: Uint8Array;
+  latencies: Uint8Array;
+}
+
+/** The stored sums begin with a version, so that measures can be added later. */
+export const sumsVersion = 1;
+export const unknownVersion = 'the stored sums have an unknown version';
+
+/** In the order in which they are stored. */
+export const encodedNames = [...countNames, ...sumNames] as const;
+
+export function encodeMeasures(measures: Measures): EncodedMeasures {
+  const writer = new VarintWriter();
+  writer.writeNumber(sumsVersion);
+  writeSums(writer, measures);
+  return { sums: writer.bytes(), latencies: encodeLatencies(inOrder(measures.latencies)) };
+}
+
+const writeSums = compile<(writer: VarintWriter, measures: Measures) => void>(
+  `(writer, measures) => {
+    ${countNames.map((name) => `writer.writeNumber(measures.${name});`).join(' ')}
+    ${sumNames.map((name) => `writer.writeBigInt(measures.${name});`).join(' ')}
+  }`,
+);
+
+type BucketCount = readonly [bucket: number, count: number];
+
+/** Most groups of a batch have one bucket, which needs no sorting. */
+function inOrder(latencies: Histogram): BucketCount[] {
+  const counts = [...latencies];
+  return counts.length < 2 ? counts : counts.sort(([a], [b]) => a - b);
+}
+
+/** Each bucket is stored as the distance to the one before it. */
+function encodeLatencies(counts: readonly BucketCount[]): Uint8Array {
+  const writer = new VarintWriter(4 * counts.length);
+  let last = 0;
+  for (const [bucket, count] of counts) {
+    writer.writeNumber(bucket - last);
+    writer.writeNumber(count);
+    last = bucket;
+  }
+  return writer.bytes();
+}
+
+/** The stored form of stored measures plus those of a batch. */
+export function addToEncoded(stored: EncodedMeasures, batch: Measures): EncodedMeasures {
+  const reader = new VarintReader(stored.sums);
+  if (reader.readNumber() !== sumsVersion) throw new Error(unknownVersion);
+  const writer = new VarintWriter();
+  writer.writeNumber(sumsVersion);
+  mergeSums(reader, writer, batch);
+  const added = inOrder(batch.latencies);
+  const latencies = added.length > 0 ? mergeLatencies(stored.latencies, added) : stored.latencies;
+  return { sums: writer.bytes(), latencies };
+}
+
+const mergeSums = compile<(reader: VarintReader, writer: VarintWriter, batch: Measures) => void>(
+  `(reader, writer, batch) => {
+    ${countNames.map((name) => `writer.writeNumber(reader.readNumber() + batch.${name});`).join(' ')}
+    ${sumNames.map((name) => `writer.writeBigInt(reader.readBigInt() + batch.${name});`).join(' ')}
+  }`,
+);
+
+/** A histogram may have hundreds of buckets of which a batch changes a few, so it is merged without being decoded. */
+function mergeLatencies(stored: Uint8Array, added: readonly BucketCount[]): Uint8Array {
+  const reader = new VarintReader(stored);
+  const writer = new VarintWriter(stored.length + 8 * added.length);
+  let written = 0;
+  let at = 0;
+  const write = (bucket: number, count: number): void => {
+    writer.writeNumber(bucket - written);
+    writer.writeNumber(count);
+    written = bucket;
+  };
+  for (let bucket = 0; !reader.isAtEnd;) {
+    bucket += reader.readNumber();
+    let count = reader.readNumber();
+    for (; at < added.length; at++) {
+      const [addedBucket = 0, addedCount = 0] = added[at] ?? [];
+      if (addedBucket > bucket) break;
+      if (addedBucket === bucket) count += addedCount;
+      else write(addedBucket, addedCount);
+    }
+    write(bucket, count);
+  }
+  for (const [bucket, count] of added.slice(at)) write(bucket, count);
+  return writer.bytes();
+}

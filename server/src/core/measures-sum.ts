@@ -1,0 +1,128 @@
+import { encodedNames as names, sumsVersion, unknownVersion } from './encoded-measures.ts';
+import { LatencyCounts } from './latency-counts.ts';
+import { countNames, noMeasures, sumNames } from './measures.ts';
+import type { Measures } from './measures.ts';
+
+/** Stored sums. `latencies` is null if they were not read. */
+export interface CountedMeasures {
+  calls: number;
+  isError: boolean;
+  sums: Uint8Array;
+  latencies: Uint8Array | null;
+}
+
+/**
+ * Adds up stored measures without an object or a BigInt for each of them. Each sum is two numbers: the lower 49 bits, or a little
+ * more until they are carried over, and the bits above. Both are exact: no sum exceeds 2^102, since there are at most 2^40 traces and no
+ * cost exceeds 2^60 pico-dollars.
+ */
+export class MeasuresSum {
+  readonly #hasLatencies: boolean;
+  #calls = 0;
+  #errors = 0;
+  readonly #low = new Float64Array(names.length);
+  /** Only if it is needed. */
+  #high: Float64Array | null = null;
+  #latencies: LatencyCounts | null = null;
+
+  /** With or without a latency histogram. */
+  constructor(hasLatencies = true) {
+    this.#hasLatencies = hasLatencies;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  addEncoded({ calls, isError, sums, latencies }: CountedMeasures): void {
+    this.#calls += calls;
+    if (isError) this.#errors += calls;
+    this.#addSums(sums);
+    if (this.#hasLatencies && latencies !== null && latencies.length > 0) {
+      (this.#latencies ??= new LatencyCounts()).addEncoded(latencies);
+    }
+  }
+
+  add(measures: Measures): void {
+    this.#calls += measures.calls;
+    this.#errors += measures.errors;
+    for (const [i, name] of names.entries()) this.#addBig(i, BigInt(measures[name]));
+    if (!this.#hasLatencies || measures.latencies.size === 0) return;
+    const latencies = (this.#latencies ??= new LatencyCounts());
+    for (const [bucket, count] of measures.latencies) latencies.add(bucket, count);
+  }
+
+  measures(): Measures {
+    const measures = noMeasures();
+    measures.calls = this.#calls;
+    measures.errors = this.#errors;
+    for (const [i, name] of countNames.entries()) measures[name] = Number(this.#valueAt(i));
+    for (const [i, name] of sumNames.entries()) {
+      measures[name] = this.#valueAt(countNames.length + i);
+    }
+    this.#latencies?.addTo(measures.latencies);
+    return measures;
+  }
+
+  #addSums(bytes: Uint8Array): void {
+    if (bytes[0] !== sumsVersion) throw new Error(unknownVersion);
+    const low = this.#low;
+    let at = 1;
+    for (let i = 0; i < names.length; i++) {
+      let byte = bytes[at++] ?? cutOff();
+      let value = byte & 0x7f;
+      for (let unit = 0x80; byte >= 0x80 && unit < highUnit; unit *= 0x80) {
+        byte = bytes[at++] ?? cutOff();
+        value += (byte & 0x7f) * unit;
+      }
+      if (byte >= 0x80) {
+        let high = 0;
+        for (let unit = 1; byte >= 0x80; unit *= 0x80) {
+          byte = bytes[at++] ?? cutOff();
+          high += (byte & 0x7f) * unit;
+        }
+        this.#addHigh(i, high);
+      }
+      low[i] = (low[i] ?? 0) + value;
+      if ((low[i] ?? 0) >= carryFrom) this.#carry(i);
+    }
+  }
+
+  #addBig(i: number, value: bigint): void {
+    const isSmall = value < highUnitBig;
+    this.#low[i] = (this.#low[i] ?? 0) + Number(isSmall ? value : value % highUnitBig);
+    if (!isSmall) this.#addHigh(i, Number(value / highUnitBig));
+    if ((this.#low[i] ?? 0) >= carryFrom) this.#carry(i);
+  }
+
+  #carry(i: number): void {
+    const low = this.#low[i] ?? 0;
+    this.#low[i] = low % highUnit;
+    this.#addHigh(i, Math.floor(low / highUnit));
+  }
+
+  #addHigh(i: number, value: number): void {
+    const high = (this.#high ??= new Float64Array(names.length));
+    high[i] = (high[i] ?? 0) + value;
+    if (!Number.isSafeInteger(high[i])) throw new RangeError('a sum is too large');
+  }
+
+  #valueAt(i: number): bigint {
+    return BigInt(this.#low[i] ?? 0) + BigInt(this.#high?.[i] ?? 0) * highUnitBig;
+  }
+}
+
+const highUnit = 2 ** 49;
+const highUnitBig = BigInt(highUnit);
+/** Adding another value below 2^49 stays below 2^53. */
+const carryFrom = 2 ** 52;
+
+function cutOff(): never {
+  throw new RangeError('a stored number is cut off');
+}
+
+export function decodeMeasures(encoded: CountedMeasures): Measures {
+  const sum = new MeasuresSum();
+  sum.addEncoded(encoded);
+  return sum.measures();
+}
