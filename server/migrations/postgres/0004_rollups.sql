@@ -18,10 +18,6 @@ alter table old_traces
   add column metadata bytea,
   add column checksum bigint;
 
--- A server that knows the counter sends a whole transaction at once, which stores nothing if the counter is not as expected. If its
--- reply is lost, the fence is moved, so that the transaction cannot be executed later.
-alter table team_counters add column fence integer not null default 0;
-
 create table traces (
   team_id uuid not null,
   id uuid not null,
@@ -94,7 +90,7 @@ create table team_marks (
 create unique index team_marks_active on team_marks (team_id) where is_active;
 
 -- Sums per dimension set (core/dimensions.ts), grain, time bucket and group. With the bucket before the group, the rows of one day stay
--- together. Most questions do not need the latency histogram, so it is apart from the sums.
+-- together.
 create table rollup_rows (
   team_id uuid not null,
   generation integer not null,
@@ -104,7 +100,6 @@ create table rollup_rows (
   group_hash uuid not null,
   calls bigint not null,
   sums bytea not null,
-  latencies bytea not null,
   primary key (team_id, generation, set_no, grain, bucket, group_hash)
 ) with (fillfactor = 85);
 

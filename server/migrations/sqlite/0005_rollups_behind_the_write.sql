@@ -60,8 +60,7 @@ create table team_marks (
 
 create unique index team_marks_active on team_marks (team_no) where is_active = 1;
 
--- Sums by dimension set, time grain, bucket and group (core/dimensions.ts). The latency histogram is often longer than everything else,
--- and most questions do not need it, so it is the last column.
+-- Sums by dimension set, time grain, bucket and group (core/dimensions.ts).
 create table rollup_rows (
   team_no integer not null,
   generation integer not null,
@@ -71,7 +70,6 @@ create table rollup_rows (
   group_hash blob not null,
   calls integer not null,
   sums blob not null,
-  latencies blob not null,
   primary key (team_no, generation, set_no, grain, bucket, group_hash)
 ) strict, without rowid;
 
@@ -89,14 +87,13 @@ create table rollup_groups (
   primary key (team_no, group_hash)
 ) strict, without rowid;
 
--- Finds traces by a hash of a user, session or run (store/trace-lookups.ts). block is seq >> 14; seqs has the other bits of each
--- sequence number, two bytes each, ascending.
+-- Finds traces by a hash of a user, session or run (store/trace-lookups.ts). block is seq >> 14.
 create table trace_lookups (
   team_no integer not null,
   block integer not null,
   hash integer not null,
-  seqs blob not null,
-  primary key (team_no, block, hash)
+  seq integer not null,
+  primary key (team_no, block, hash, seq)
 ) strict, without rowid;
 
 insert into team_marks (team_no, generation, time_zone, is_active, hot_seq, wide_seq)
