@@ -6,12 +6,14 @@ import { fileURLToPath } from 'node:url';
 import pg from 'pg';
 import { overviewQuery } from '../../src/core/analytics.ts';
 import type { Tally } from '../../src/core/query.ts';
+import { draftTrace } from '../../src/core/trace.ts';
 import { uuidV7 } from '../../src/core/uuid.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { encodePayload } from '../../src/store/payload.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import type { UpgradeProgress } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import { eventually } from '../support/eventually.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { groupsOf, talliesOf } from '../support/service.ts';
 
@@ -207,5 +209,32 @@ test('a server of an older version that still runs fails instead of writing the 
     );
   } finally {
     await old.end();
+  }
+});
+
+test('the sums of a database of schema 4 are built again, and answers are complete meanwhile', async () => {
+  const url = await postgres.createDatabase();
+  const before = await open(url);
+  const { team } = await before.ensureTeam('t', 1);
+  const drafts = Array.from({ length: 900 }, (_, i) => draftTrace({ model: `m${i % 3}` }));
+  await before.append([{ teamId: team.id, drafts }]);
+  await before.close();
+  // The only differences of schema 4 to the next one.
+  await postgres.sql(url, 'alter table team_counters drop column fence');
+  await postgres.sql(url, 'alter table rollup_rows drop column latencies');
+  await postgres.sql(url, 'update team_marks set hot_seq = 900, wide_seq = 900');
+  await postgres.sql(url, 'update tracetally_schema set version = 4');
+
+  const store = await open(url);
+  try {
+    const [sum] = await talliesOf(store, team.id, overviewQuery);
+    assert.equal(sum?.measures.calls, 900);
+    await eventually('the sums are built', 60_000, async () => {
+      const { hot, wide } = (await store.marks(team.id)).rolledSeq;
+      return hot === 900 && wide === 900;
+    });
+    assert.deepEqual(await verifyTeam(store, team.id), { traces: 900, differences: [] });
+  } finally {
+    await store.close();
   }
 });
