@@ -5,12 +5,12 @@ import { arrayOfPlain } from './array-literal.ts';
 import { counterValues, forgetRequests, requestValues } from './batch-statements.ts';
 import type { Attempt } from './batch-transaction.ts';
 import { BatchWrites } from './batch-writes.ts';
-import type { LockedTeam, PackedWrite } from './batch-writes.ts';
-import { abandon, beginOnly, connect, settingsOf } from './connection.ts';
-import type { Pools } from './connection.ts';
+import type { PackedWrite } from './batch-writes.ts';
+import { beginOnly, settingsOf } from './connection.ts';
 import { ofManyTeams } from './many-teams-statements.ts';
-import { runTogether } from './pipeline.ts';
-import type { Statement } from './pipeline.ts';
+import type { KnownCounters } from './known-counters.ts';
+import { Lane } from './lane.ts';
+import type { Answers, Statement } from './pipeline.ts';
 import { ConnectionLost, isEndedByServer } from './postgres-failures.ts';
 import { TraceRecords } from './trace-records.ts';
 import type { RecordTypes } from './trace-records.ts';
@@ -20,37 +20,51 @@ export interface NotAsExpected {
   kind: 'not as expected';
 }
 
+/** What a batch that is sent at once needs. */
+export interface AtOnce {
+  writing: pg.Pool;
+  synchronousCommit: string;
+  known: KnownCounters;
+  types: RecordTypes;
+}
+
 /**
  * Stores a batch in one round trip: sequence numbers and times are computed from the counters that are expected, and nothing is stored if
- * the database has others. The lock is held only while the database works.
+ * the database has others. The lock is held only while the database works. Null if the counters are not known.
  */
 export async function attemptAtOnce(
-  { writing, synchronousCommit }: Pick<Pools, 'writing' | 'synchronousCommit'>,
+  { writing, synchronousCommit, known, types }: AtOnce,
   clock: Clock,
   writes: readonly PackedWrite[],
-  { expected, types }: { expected: ReadonlyMap<string, LockedTeam>; types: RecordTypes },
-): Promise<Attempt | NotAsExpected> {
+): Promise<Attempt | NotAsExpected | null> {
+  const expected = known.expectedFor(writes);
+  if (!expected) return null;
   const wallUs = clock();
-  const batch = new BatchWrites(expected, wallUs, new TraceRecords(types));
+  const batch = new BatchWrites(expected.teams, wallUs, new TraceRecords(types));
   for (const write of writes) batch.add(write);
   const statements = statementsOf(batch, wallUs, synchronousCommit);
-  let client: pg.PoolClient;
+  const lane = expected.lane ?? new Lane(writing);
+  known.sent(batch.counters(), lane);
   try {
-    client = await connect(writing);
+    return attemptOf(batch, statements, await lane.run(statements));
   } catch (error) {
     return { kind: 'failed', error };
   }
-  const { answers, error } = await runTogether(client, statements);
+}
+
+function attemptOf(
+  batch: BatchWrites,
+  statements: readonly Statement[],
+  { answers, error }: Answers,
+): Attempt | NotAsExpected {
   if (error) {
-    await abandon(client, error);
     const isOfCommit = answers.length >= statements.length - 1;
     const isLost = error instanceof ConnectionLost && !isEndedByServer(error);
     return isOfCommit || isLost ? { kind: 'doubtful', batch, error } : { kind: 'failed', error };
   }
-  client.release();
   const [stored, committed] = answers.slice(-2);
-  if (stored?.row?.[0] === 't' && committed?.command === 'COMMIT') return { kind: 'stored', batch };
-  return { kind: 'not as expected' };
+  const isStored = stored?.row?.[0] === 't' && committed?.command === 'COMMIT';
+  return isStored ? { kind: 'stored', batch } : { kind: 'not as expected' };
 }
 
 function statementsOf(batch: BatchWrites, wallUs: number, synchronousCommit: string): Statement[] {
@@ -68,6 +82,7 @@ function statementsOf(batch: BatchWrites, wallUs: number, synchronousCommit: str
         ...rows.payloadValues(),
         ...counterValues(counters),
         arrayOfPlain(counters.map(({ fromSeq }) => fromSeq)),
+        arrayOfPlain(counters.map(({ fromUs }) => fromUs)),
         arrayOfPlain(counters.map(({ fence }) => fence)),
         ...(hasRequests ? [String(wallUs), ...requestValues(requests, wallUs)] : []),
       ],

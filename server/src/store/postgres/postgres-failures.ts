@@ -23,6 +23,7 @@ const states = {
   lockNotAvailable: '55P03',
   queryCancelled: '57014',
   adminShutdown: '57P01',
+  transactionAborted: '25P02',
   typeMismatch: '42804',
   statementUnknown: '26000',
   statementKnown: '42P05',
@@ -85,6 +86,11 @@ export function isTypeMismatch(error: unknown): boolean {
 /** A lock was not free within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return stateOf(error) === states.lockNotAvailable;
+}
+
+/** An earlier statement of the transaction has failed. */
+export function isTransactionAborted(error: unknown): boolean {
+  return stateOf(error) === states.transactionAborted;
 }
 
 /** A statement took longer than `statement_timeout`. */

@@ -14,7 +14,12 @@ import type { Attempt } from './batch-transaction.ts';
 import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
 import type { Pools } from './connection.ts';
 import { KnownCounters } from './known-counters.ts';
-import { failureOf, isLockTimeout, isTypeMismatch } from './postgres-failures.ts';
+import {
+  failureOf,
+  isLockTimeout,
+  isTransactionAborted,
+  isTypeMismatch,
+} from './postgres-failures.ts';
 import type { KnownRecordTypes } from './trace-records.ts';
 
 /** A write of a team that another transaction has locked. It was not stored. */
@@ -28,6 +33,8 @@ export interface StoreBatch {
   ofTeam(teamId: string, writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
   /** Writes of any teams, in one transaction. Hardly waits for teams that are locked. */
   ofTeams(writes: readonly TraceWrite[]): Promise<readonly (WriteOutcome | LockedWrite)[]>;
+  /** Whether `ofTeams` may be called again for this team before it has resolved. */
+  mayFollow(teamId: string): boolean;
 }
 
 export interface BatchEvents {
@@ -57,21 +64,27 @@ export function openStoreBatch(
 
   function stored(batch: BatchWrites): BatchResult {
     for (const write of batch.locked) locked.add(write);
-    const counters = batch.counters();
-    known.note(counters);
-    onStored(counters);
+    onStored(batch.counters());
     for (const jump of batch.jumps) onClockJump(jump);
     return { kind: 'stored', outcomes: batch.outcomes };
   }
 
-  /** Stored in one round trip, or doubtful; null if another attempt will show what to do. */
-  async function storeAtOnce(writes: readonly PackedWrite[]): Promise<Attempt | null> {
-    const expected = known.expectedFor(writes);
-    if (!expected) return null;
-    const how = { expected, types: types.current };
-    const attempt = await attemptAtOnce(pools, clock, writes, how);
-    if (attempt.kind === 'not as expected') return null;
+  async function attemptAt(
+    writes: readonly PackedWrite[],
+    statements: BatchStatements,
+  ): Promise<Attempt> {
+    known.suspend(writes);
+    const attempt = await attemptBatch(pools, clock, writes, statements);
+    if (attempt.kind === 'stored') known.committed(attempt.batch.counters());
     return attempt;
+  }
+
+  /** Null if the batch must be stored in two round trips. */
+  async function tryAtOnce(writes: readonly PackedWrite[]): Promise<Attempt | null> {
+    const { writing, synchronousCommit } = pools;
+    const how = { writing, synchronousCommit, known, types: types.current };
+    const attempt = await attemptAtOnce(how, clock, writes);
+    return attempt?.kind === 'not as expected' ? null : attempt;
   }
 
   /** Retries as long as that may help. */
@@ -80,12 +93,13 @@ export function openStoreBatch(
     let statements = means.first;
     let { mayBeAtOnce = false } = means;
     for (let attempts = 1; ; attempts++) {
-      const atOnce = mayBeAtOnce ? await storeAtOnce(writes) : null;
-      const attempt = atOnce ?? (await attemptBatch(pools, clock, writes, statements));
+      const atOnce = mayBeAtOnce ? await tryAtOnce(writes) : null;
+      const attempt = atOnce ?? (await attemptAt(writes, statements));
       mayBeAtOnce = false;
       if (attempt.kind === 'stored') return stored(attempt.batch);
       known.forget(writes);
-      const reason = messageOf(attempt.error);
+      const { error } = attempt;
+      const reason = messageOf(error);
       if (attempt.kind === 'doubtful') {
         const isStored = await wasStored(pools, attempt.batch);
         if (isStored) return stored(attempt.batch);
@@ -94,14 +108,16 @@ export function openStoreBatch(
           return { kind: 'failed', code: 'outcome_unknown', reason: unknown, isOfStore: true };
         }
       }
-      if (means.skippingLocked && statements === means.first && isLockTimeout(attempt.error)) {
+      // The lock may be one that the transaction before has waited for.
+      const isLock = isLockTimeout(error) || (atOnce && isTransactionAborted(error));
+      if (means.skippingLocked && statements === means.first && isLock) {
         statements = means.skippingLocked;
         continue;
       }
-      if (isTypeMismatch(attempt.error)) await types.readAgain().catch(() => {});
+      if (isTypeMismatch(error)) await types.readAgain().catch(() => {});
       // An attempt in two round trips shows whether the error is one of the data.
       if (atOnce?.kind === 'failed') continue;
-      const { code, isOfStore, isWorthRetry } = failureOf(attempt.error);
+      const { code, isOfStore, isWorthRetry } = failureOf(error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
       const mayRetry = isWorthRetry || attempt.kind === 'doubtful';
       if (!mayRetry || !isInTime || attempts >= limits.postgresAttemptsMax) {
@@ -140,6 +156,7 @@ export function openStoreBatch(
         readonly WriteOutcome[]
       >,
     ofTeams: (writes) => storeAll(writes, ofManyTeams),
+    mayFollow: (teamId) => known.mayFollow(teamId),
   };
 }
 
