@@ -187,7 +187,7 @@ export interface BatchReply {
   rejected: Rejection[];
 }
 
-/** Totals over all of the team's traces. */
+/** Totals over the team's traces. */
 export interface Overview {
   total_calls: number;
   /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
@@ -223,6 +223,42 @@ export interface FeatureRecord {
   success_rate: number;
 }
 
+/** Totals of one user. */
+export interface UserRecord {
+  user_identifier: string;
+  call_count: number;
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
+  avg_latency_ms: number;
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
+  total_cost_usd: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+}
+
+/** Totals of one environment. */
+export interface EnvironmentRecord {
+  environment: string;
+  call_count: number;
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
+  avg_latency_ms: number;
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
+  total_cost_usd: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+}
+
+/** Totals of one provider. */
+export interface ProviderRecord {
+  provider: string;
+  call_count: number;
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
+  avg_latency_ms: number;
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
+  total_cost_usd: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+}
+
 /** Totals of one day in the team's time zone. */
 export interface DailyRecord {
   date: string;
@@ -233,6 +269,110 @@ export interface DailyRecord {
   /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
   avg_latency_ms: number;
   error_count: number;
+}
+
+/** The sums of all matching traces. */
+export interface QueryTotals {
+  call_count: number;
+  error_count: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+  /** The exact sum, with up to 12 decimals. */
+  total_cost_usd: number;
+  uncosted_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  avg_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p50_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p90_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p95_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p99_latency_ms: number | null;
+}
+
+/** The sums of one group, in one interval if there are any. */
+export interface QueryRow {
+  /** With `interval`: its beginning as local time with offset. */
+  start?: string | undefined;
+  model?: string | null | undefined;
+  feature_name?: string | null | undefined;
+  user_identifier?: string | null | undefined;
+  environment?: string | null | undefined;
+  provider?: string | null | undefined;
+  status?: string | null | undefined;
+  error_type?: string | null | undefined;
+  call_count: number;
+  error_count: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+  /** The exact sum, with up to 12 decimals. */
+  total_cost_usd: number;
+  uncosted_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  avg_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p50_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p90_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p95_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p99_latency_ms: number | null;
+}
+
+/** The sums of the groups past `limit`. */
+export interface QueryRest {
+  /** With `interval`: its beginning as local time with offset. */
+  start?: string | undefined;
+  call_count: number;
+  error_count: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+  /** The exact sum, with up to 12 decimals. */
+  total_cost_usd: number;
+  uncosted_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  avg_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p50_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p90_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p95_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p99_latency_ms: number | null;
+}
+
+/** Rows and `other` together are the totals, for every field that is a sum. */
+export interface QueryReply {
+  /** The beginning of the range, included; null for no beginning. */
+  from: string | null;
+  /** The end of the range, excluded; null for all time. */
+  to: string | null;
+  /** The time zone of the team. */
+  time_zone: string;
+  /** Best first; with `interval` by time, then best first. A field that is not set is null. */
+  rows: QueryRow[];
+  /** One entry, or one per interval; empty if there are no further groups. */
+  other: QueryRest[];
+  totals: QueryTotals;
 }
 
 /** RFC 9457 problem document. */

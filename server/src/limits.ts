@@ -8,6 +8,8 @@ export const limits = Object.freeze({
   labelCharsMax: 255,
   // Invalid query parameters that one reply lists.
   queryErrorsMax: 20,
+  // Values of one filter.
+  filterValuesMax: 100,
   countMax: 2 ** 31 - 1,
   costUsdMax: 1_000_000,
   // 2000-01-01 in UTC.
@@ -24,7 +26,11 @@ export const limits = Object.freeze({
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
   groupChunkRows: 1_000,
+  groupRowsDefault: 100,
   groupRowsMax: 1_000,
+  // Days of /analytics/daily, and rows of /analytics/query.
+  dailyRowsMax: 400,
+  reportRowsMax: 10_000,
   // Analytics results that are cached until the next commit.
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,

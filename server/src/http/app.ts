@@ -20,7 +20,16 @@ import { sendProblem } from './problem.ts';
 import { beginReply, logRequest } from './reply-headers.ts';
 import type { Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
-import { getByFeature, getByModel, getDaily, getOverview } from './routes/analytics.ts';
+import {
+  getByEnvironment,
+  getByFeature,
+  getByModel,
+  getByProvider,
+  getByUser,
+  getDaily,
+  getOverview,
+  getReport,
+} from './routes/analytics.ts';
 import { getTrace } from './routes/get-trace.ts';
 import { getTraces } from './routes/get-traces.ts';
 import { openapi } from './routes/openapi.ts';
@@ -43,7 +52,11 @@ const routes: readonly Route[] = [
   getOverview,
   getByModel,
   getByFeature,
+  getByUser,
+  getByEnvironment,
+  getByProvider,
   getDaily,
+  getReport,
   openapi,
   session,
   dashboard,

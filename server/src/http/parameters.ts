@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { payloadNames, previewedNames } from '../core/trace-fields.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
+import { analyticsParameters, metadataPattern, reportParameters } from './question-parameters.ts';
 
 /**
  * Query parameters, path parameters and headers. Query values arrive as strings; `openapi` is how the document shows them, and
@@ -65,11 +66,41 @@ export const PageQuery = Type.Object({
   ),
 });
 
-export const GroupQuery = Type.Object({
-  limit: Type.Optional(
-    upTo(limits.groupRowsMax, 'Maximum number of records to return. By default, all are returned.'),
-  ),
-});
+export const AnalyticsQuery = Type.Object(analyticsParameters, metadataPattern);
+
+const groupLimit = 'Maximum number of records to return.';
+export const GroupQuery = Type.Object(
+  {
+    ...analyticsParameters,
+    limit: Type.Optional(upTo(limits.groupRowsMax, `${groupLimit} By default, all are returned.`)),
+  },
+  metadataPattern,
+);
+
+/** For lists that may be long. */
+export const CutGroupQuery = Type.Object(
+  {
+    ...analyticsParameters,
+    limit: Type.Optional(
+      upTo(limits.groupRowsMax, `${groupLimit} Default: ${limits.groupRowsDefault}.`),
+    ),
+  },
+  metadataPattern,
+);
+
+export const ReportQuery = Type.Object(
+  {
+    ...analyticsParameters,
+    ...reportParameters,
+    limit: Type.Optional(
+      upTo(
+        limits.groupRowsMax,
+        `Number of groups, ranked over the whole range; the others are added up in \`other\`. Default: ${limits.groupRowsDefault}.`,
+      ),
+    ),
+  },
+  metadataPattern,
+);
 
 /** A batch may leave payloads out of its reply. */
 export const OmitQuery = Type.Object({ omit });

@@ -125,6 +125,14 @@ function textOfPayload(stored: StoredPayload, previewChars: number | null): stri
   return previewChars === null ? decodePayload(stored) : beginningOf(stored, previewChars);
 }
 
+/** The metadata of a trace as JSON; null if it has none or if it is damaged. Consumes the bytes. */
+export function metadataText(bytes: Uint8Array | null, zstdMask: number | null): string | null {
+  if (bytes === null) return null;
+  const isZstd = ((zstdMask ?? 0) & (traceFields.metadata.zstdBit ?? 0)) !== 0;
+  const text = decodePayload({ bytes, isZstd });
+  return text !== null && isJson(text) ? text : null;
+}
+
 /** The payloads of a trace that are damaged. Consumes the bytes. */
 export function damagedPayloads(packed: PackedPayloads): readonly PayloadName[] {
   return unpackPayloads(packed).damaged ?? [];
