@@ -170,6 +170,17 @@ export interface TracePage {
   limit: number;
 }
 
+/** Traces that match a filter. */
+export interface TraceList {
+  traces: ListedTrace[];
+  /** The page size that was used. */
+  limit: number;
+  /** Send it as `cursor` to continue; null if everything was searched. */
+  next_cursor: string | null;
+  /** The search ends after about a second, even if the page is not full: the `created_at` of the oldest trace that it looked at. Null if everything was searched, and with `order`. */
+  searched_to: string | null;
+}
+
 /** A trace that was not stored. */
 export interface Rejection {
   /** Index of the trace in the request, starting at 0. */

@@ -4,6 +4,7 @@ import type {
   Trace,
   ListedTrace,
   TracePage,
+  TraceList,
   Rejection,
   BatchReply,
   Overview,
@@ -56,6 +57,13 @@ export const tracePageShape: Shape<TracePage> = {
   total: 'number',
   page: 'number',
   limit: 'number',
+};
+
+export const traceListShape: Shape<TraceList> = {
+  traces: [listedTraceShape],
+  limit: 'number',
+  next_cursor: 'string|null',
+  searched_to: 'string|null',
 };
 
 export const rejectionShape: Shape<Rejection> = {

@@ -30,10 +30,6 @@ function acceptedOf(sent: SentParameters[string]): readonly (string | null)[] | 
   return [...new Set(values.map((value) => (value === '' ? null : value)))];
 }
 
-export function isFilter(name: string): boolean {
-  return (filterFields as readonly string[]).includes(name) || name.startsWith(metadataPrefix);
-}
-
 /** A parameter that may appear only once. */
 export function single(sent: SentParameters, name: string): string | undefined {
   const value = sent[name];

@@ -28,10 +28,11 @@ export async function readAsked(
   teamId: string,
   sent: SentParameters,
   nowUs: number,
+  unit: RangeUnit = 'hour',
 ): Promise<Asked> {
   if (!hasRange(rangeText(sent)))
     return { criteria: { ...readFilter(sent), range: null }, range: null };
-  return askedIn(await calendarOfTeam(reader, teamId), sent, nowUs, 'hour');
+  return askedIn(await calendarOfTeam(reader, teamId), sent, nowUs, unit);
 }
 
 /** Fails with 422 if the range is not valid in this time zone. */

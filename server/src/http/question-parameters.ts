@@ -1,11 +1,13 @@
 import Type from 'typebox';
 import { boundRule, lastPattern, lastRule } from '../core/asked-range.ts';
-import { filterFields, groupFields } from '../core/dimensions.ts';
+import { filterFields, groupFields, orderedFields } from '../core/dimensions.ts';
 import type { QueryField } from '../core/query.ts';
 import { metadataPrefix } from '../core/question.ts';
 import { recordNames } from '../core/record-fields.ts';
-import { startName } from '../core/trace-fields.ts';
+import { boundedNames, previewedNames, startName, traceFields } from '../core/trace-fields.ts';
+import type { BoundedName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
+import { cursorPattern } from './cursors.ts';
 
 /** The parameters of questions. See `parameters.ts` for `rule` and `openapi`. */
 const plainCharacter = '[^\\u0000-\\u001f\\u007f-\\u009f]';
@@ -82,6 +84,19 @@ function rangeParameters(unit: string) {
   };
 }
 
+/** A value from a list. */
+function oneOf<const T extends string>(values: readonly T[], description: string, rule?: string) {
+  return Type.Optional(
+    Type.Unsafe<T>({
+      type: 'string',
+      pattern: `^(${values.join('|')})$`,
+      rule: rule ?? `must be one of ${values.map((value) => `"${value}"`).join(', ')}`,
+      openapi: { type: 'string', enum: values },
+      description,
+    }),
+  );
+}
+
 const filterParameters = {
   ...Object.fromEntries(filterFields.map((field) => [field, filterBy(field)])),
   [`${metadataPrefix}NAME`]: metadataFilter,
@@ -97,21 +112,51 @@ export const metadataPattern = {
 /** The parameters of every analytics endpoint. */
 export const analyticsParameters = { ...rangeParameters(' (a whole hour)'), ...filterParameters };
 
-/** Those of a list of traces. */
-export const listParameters = { ...rangeParameters(''), ...filterParameters };
+/** The name of the parameter for the smallest value of a field. */
+export function minimumOf(name: BoundedName): string {
+  return `min_${name}`;
+}
 
-/** A value from a list. */
-function oneOf<const T extends string>(values: readonly T[], description: string, rule?: string) {
+function minimum(name: BoundedName) {
+  const isCount = traceFields[name].kind === 'count';
   return Type.Optional(
-    Type.Unsafe<T>({
-      type: 'string',
-      pattern: `^(${values.join('|')})$`,
-      rule: rule ?? `must be one of ${values.map((value) => `"${value}"`).join(', ')}`,
-      openapi: { type: 'string', enum: values },
-      description,
+    Type.String({
+      pattern: isCount ? '^[0-9]{1,9}$' : '^[0-9]{1,7}(\\.[0-9]{1,12})?$',
+      rule: isCount
+        ? 'must be an integer from 0 to 999999999'
+        : 'must be a number such as 0.05, with at most 7 digits before the point and 12 after it',
+      openapi: { type: isCount ? 'integer' : 'number', minimum: 0 },
+      description: `Only traces whose \`${name}\` is at least this.`,
     }),
   );
 }
+
+/** Those of a list of traces. */
+export const listParameters = {
+  ...rangeParameters(''),
+  ...filterParameters,
+  ...Object.fromEntries(boundedNames.map((name) => [minimumOf(name), minimum(name)])),
+  q: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: limits.searchTextCharsMax,
+      rule: `must have 1 to ${limits.searchTextCharsMax} characters`,
+      description: `Only traces with this text in ${previewedNames.map((name) => `\`${name}\``).join(', ')}. Upper and lower case differ.`,
+    }),
+  ),
+  order: oneOf(
+    [startName],
+    `Lists the traces of one session or run in the order in which the calls began. Only with ${orderedFields.map((name) => `\`${name}\``).join(' or ')} alone.`,
+  ),
+  cursor: Type.Optional(
+    Type.String({
+      pattern: cursorPattern,
+      rule: 'must be the next_cursor of a list with the same filters',
+      description:
+        'Continues a filtered list: the `next_cursor` of the page before, with the same filters.',
+    }),
+  ),
+};
 
 const groupName = `(${groupFields.join('|')})`;
 

@@ -31,6 +31,20 @@ const TracePage = component('TracePage', 'One page of traces.', {
   limit: Type.Integer({ description: 'The page size that was used.' }),
 });
 
+const TraceList = component('TraceList', 'Traces that match a filter.', {
+  traces: Type.Array(refTo(ListedTraceSchema)),
+  limit: Type.Integer({ description: 'The page size that was used.' }),
+  next_cursor: Type.Unsafe({
+    type: ['string', 'null'],
+    description: 'Send it as `cursor` to continue; null if everything was searched.',
+  }),
+  searched_to: Type.Unsafe({
+    type: ['string', 'null'],
+    description:
+      'The search ends after about a second, even if the page is not full: the `created_at` of the oldest trace that it looked at. Null if everything was searched, and with `order`.',
+  }),
+});
+
 const Rejection = component('Rejection', 'A trace that was not stored.', {
   index: Type.Integer({ description: 'Index of the trace in the request, starting at 0.' }),
   errors: fieldErrors,
@@ -201,7 +215,9 @@ const listedIfSet = (field: string): string =>
   `${sorted} Traces without \`${field}\` are not listed.`;
 export const replies = {
   trace: refTo(TraceSchema),
-  tracePage: TracePage,
+  traces: Type.Union([TracePage, TraceList], {
+    description: 'With a filter: a `TraceList`; otherwise a `TracePage`.',
+  }),
   batch: BatchReply,
   overview: Overview,
   byModel: Type.Array(ModelRecord, { description: sorted }),

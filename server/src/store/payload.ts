@@ -133,6 +133,16 @@ export function metadataText(bytes: Uint8Array | null, zstdMask: number | null):
   return text !== null && isJson(text) ? text : null;
 }
 
+/** Whether one of the payloads that a preview would show contains the UTF-8 bytes of a text. */
+export function hasText(packed: PackedPayloads, text: Buffer): boolean {
+  return payloads.some(({ name, bit, isPreviewed }) => {
+    const bytes = isPreviewed ? packed[name] : null;
+    if (bytes === null) return false;
+    const raw = (packed.zstdMask & bit) === 0 ? bytes : decompress(bytes);
+    return raw !== null && Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).includes(text);
+  });
+}
+
 /** The payloads of a trace that are damaged. Consumes the bytes. */
 export function damagedPayloads(packed: PackedPayloads): readonly PayloadName[] {
   return unpackPayloads(packed).damaged ?? [];

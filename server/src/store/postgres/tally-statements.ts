@@ -168,13 +168,16 @@ function allOf(conditions: readonly string[]): string {
   return conditions.map((condition) => `and ${condition}`).join(' ');
 }
 
+/** When a call happened, exactly as in the index. */
+export const eventTime = `coalesce(t.${columnOf(startName)}, t.created_at_us)`;
+
 /** The conditions on the narrow columns of `traces t`. */
 export function criteriaOf(
   parameters: Parameters,
   criteria: TraceCriteria & Partial<SearchCriteria>,
+  time = eventTime,
 ): string[] {
   const { range, minimums = {} } = criteria;
-  const time = `coalesce(t.${columnOf(startName)}, t.created_at_us)`;
   return [
     ...filterOf(parameters, criteria, (field) => `t.${columnOf(field)}`),
     ...Object.entries(minimums).map(
@@ -231,10 +234,7 @@ function filterOf(
     const field = name as QueryField;
     const column = columnAt(field);
     if (accepted === 'set') return `${column} is not null`;
-    if (field === 'status') {
-      const flags = accepted.flatMap((value) => flagOf(value));
-      return `${column} = any(${parameters.add(flags, 'boolean[]')})`;
-    }
+    if (field === 'status') return statusCondition(column, accepted);
     const isAny = `${column} = any(${parameters.add(
       accepted.filter((value) => value !== null),
       'text[]',
@@ -243,8 +243,11 @@ function filterOf(
   });
 }
 
-function flagOf(status: string | null): boolean[] {
-  return status === 'error' ? [true] : status === 'success' ? [false] : [];
+/** Without parameters, so that PostgreSQL can use the index of errors. */
+function statusCondition(column: string, accepted: readonly (string | null)[]): string {
+  const [hasErrors, hasSuccesses] = [accepted.includes('error'), accepted.includes('success')];
+  if (hasErrors && hasSuccesses) return 'true';
+  return hasErrors ? column : hasSuccesses ? `not ${column}` : 'false';
 }
 
 /**
