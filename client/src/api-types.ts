@@ -404,3 +404,116 @@ export interface Problem {
       }[]
     | undefined;
 }
+
+/** Which traces an analytics question is about. */
+export interface AnalyticsFilter {
+  /** The first day in the time zone of the team, or an RFC 3339 time (a whole hour), included. By the time of the call: `started_at`, or `created_at` if that was not sent. */
+  from?: string | undefined;
+  /** The last day, included, or an RFC 3339 time (a whole hour), excluded. Default with `from`: today. */
+  to?: string | undefined;
+  /** Instead of `from` and `to`. `24h`: the last 24 whole hours and the current one. `7d`: the last seven days, today included. */
+  last?: string | undefined;
+  /** Only traces with this `model`. Repeated: with any of the values. Empty: traces with no `model`. */
+  model?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `feature_name`. Repeated: with any of the values. Empty: traces with no `feature_name`. */
+  feature_name?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `user_identifier`. Repeated: with any of the values. Empty: traces with no `user_identifier`. */
+  user_identifier?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `environment`. Repeated: with any of the values. Empty: traces with no `environment`. */
+  environment?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `provider`. Repeated: with any of the values. Empty: traces with no `provider`. */
+  provider?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this status. */
+  status?: 'success' | 'error' | readonly ('success' | 'error')[] | undefined;
+  /** Only traces with this `error_type`. Repeated: with any of the values. Empty: traces with no `error_type`. */
+  error_type?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `session_id`. Repeated: with any of the values. Empty: traces with no `session_id`. */
+  session_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `run_id`. Repeated: with any of the values. Empty: traces with no `run_id`. */
+  run_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces whose metadata has this value under NAME, which stands for any name. Repeated: any of the values. Empty: traces without such an entry. */
+  metadata?: Readonly<Record<string, string | null | readonly (string | null)[]>> | undefined;
+}
+
+/** Which traces a list shows. */
+export interface TraceFilter {
+  /** The first day in the time zone of the team, or an RFC 3339 time, included. By the time of the call: `started_at`, or `created_at` if that was not sent. */
+  from?: string | undefined;
+  /** The last day, included, or an RFC 3339 time, excluded. Default with `from`: today. */
+  to?: string | undefined;
+  /** Instead of `from` and `to`. `24h`: the last 24 whole hours and the current one. `7d`: the last seven days, today included. */
+  last?: string | undefined;
+  /** Only traces with this `model`. Repeated: with any of the values. Empty: traces with no `model`. */
+  model?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `feature_name`. Repeated: with any of the values. Empty: traces with no `feature_name`. */
+  feature_name?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `user_identifier`. Repeated: with any of the values. Empty: traces with no `user_identifier`. */
+  user_identifier?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `environment`. Repeated: with any of the values. Empty: traces with no `environment`. */
+  environment?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `provider`. Repeated: with any of the values. Empty: traces with no `provider`. */
+  provider?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this status. */
+  status?: 'success' | 'error' | readonly ('success' | 'error')[] | undefined;
+  /** Only traces with this `error_type`. Repeated: with any of the values. Empty: traces with no `error_type`. */
+  error_type?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `session_id`. Repeated: with any of the values. Empty: traces with no `session_id`. */
+  session_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `run_id`. Repeated: with any of the values. Empty: traces with no `run_id`. */
+  run_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces whose metadata has this value under NAME, which stands for any name. Repeated: any of the values. Empty: traces without such an entry. */
+  metadata?: Readonly<Record<string, string | null | readonly (string | null)[]>> | undefined;
+  /** Only traces whose `latency_ms` is at least this. */
+  min_latency_ms?: number | undefined;
+  /** Only traces whose `cost_usd` is at least this. */
+  min_cost_usd?: number | undefined;
+  /** Only traces with this text in `input`, `output`, `error_message`. Upper and lower case differ. */
+  q?: string | undefined;
+  /** Lists the traces of one session or run in the order in which the calls began. Only with `session_id` or `run_id` alone. */
+  order?: 'started_at' | undefined;
+}
+
+/** The parameters of `/analytics/query` besides the filter. */
+export interface QueryParameters {
+  /** One or two of `model`, `feature_name`, `user_identifier`, `environment`, `provider`, `status`, `error_type`, separated by a comma. */
+  group_by?: string | undefined;
+  /** One row per interval in the time zone of the team. Weeks begin on Monday. */
+  interval?: 'hour' | 'day' | 'week' | 'month' | undefined;
+  /** How groups are ranked, over the whole range: a measure, with `-` for descending. Default: `-total_cost_usd`. */
+  order?:
+    | 'call_count'
+    | '-call_count'
+    | 'error_count'
+    | '-error_count'
+    | 'success_rate'
+    | '-success_rate'
+    | 'total_cost_usd'
+    | '-total_cost_usd'
+    | 'uncosted_calls'
+    | '-uncosted_calls'
+    | 'prompt_tokens'
+    | '-prompt_tokens'
+    | 'completion_tokens'
+    | '-completion_tokens'
+    | 'cache_read_tokens'
+    | '-cache_read_tokens'
+    | 'cache_write_tokens'
+    | '-cache_write_tokens'
+    | 'reasoning_tokens'
+    | '-reasoning_tokens'
+    | 'avg_latency_ms'
+    | '-avg_latency_ms'
+    | 'p50_latency_ms'
+    | '-p50_latency_ms'
+    | 'p90_latency_ms'
+    | '-p90_latency_ms'
+    | 'p95_latency_ms'
+    | '-p95_latency_ms'
+    | 'p99_latency_ms'
+    | '-p99_latency_ms'
+    | undefined;
+  /** Adds rows with zeros for intervals without calls. */
+  fill?: 'zero' | undefined;
+  /** Number of groups, ranked over the whole range; the others are added up in `other`. Default: 100. */
+  limit?: number | undefined;
+}
