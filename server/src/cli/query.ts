@@ -130,7 +130,7 @@ function usageError(problems: readonly FieldError[]): UsageError {
 /** Numbers are printed with all their digits. TypeScript does not know `rawJSON` yet. */
 function exactly(json: string): unknown {
   const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
-  return JSON.parse(json, (_key, value: unknown, context: { source?: string } = {}) =>
-    typeof value === 'number' ? rawJSON(context.source ?? String(value)) : value,
+  return JSON.parse(json, (_key, value: unknown, { source }: { source: string }) =>
+    typeof value === 'number' ? rawJSON(source) : value,
   );
 }
