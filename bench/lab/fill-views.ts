@@ -7,7 +7,6 @@ import type { TraceDraft } from '../../server/src/core/trace-fields.ts';
 import { openStore } from '../../server/src/store/open-store.ts';
 import { makeKey } from '../../server/src/store/teams-and-keys.ts';
 import { seededRandom } from '../../server/test/support/seeded-random.ts';
-import { untilRolledUp } from './rollup-files.ts';
 
 const [, , path = '', countText = '1000'] = process.argv;
 const count = Number(countText);
@@ -15,6 +14,7 @@ const random = seededRandom(12);
 const yearUs = 365 * 86_400_000_000;
 const nowUs = Date.now() * 1000;
 const batchRows = 1_000;
+const rollRows = 16_384;
 
 const words =
   'the of a to in is you that it he was for on are with as his they be at one have this'.split(' ');
@@ -46,7 +46,7 @@ function draftAt(i: number): TraceDraft {
 
 const store = await openStore(
   { kind: 'sqlite', path },
-  { clock: { kind: 'system' }, role: 'server' },
+  { clock: { kind: 'system' }, role: 'server', rolling: 'manual' },
 );
 const { team } = await store.ensureTeam('views', nowUs);
 const { key, record } = makeKey({ name: null, scope: 'full', nowUs, expiresAtUs: null });
@@ -56,6 +56,8 @@ for (let at = 0; at < count; at += batchRows) {
   const drafts = Array.from({ length }, (_, i) => draftAt(at + i));
   await store.append([{ teamId: team.id, drafts }]);
 }
-await untilRolledUp(path);
+for (const speed of ['hot', 'wide'] as const) {
+  while ((await store.roll(team.id, speed, rollRows)) > 0);
+}
 await store.close();
 process.stdout.write(`${key}\n`);
