@@ -3,12 +3,17 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { shapesFromSchemas } from './shapes-from-schemas.ts';
-import { refsIn, typesFromSchemas } from './types-from-schemas.ts';
-import type { Schema } from './types-from-schemas.ts';
+import { refsIn, typeFromParameters, typesFromSchemas } from './types-from-schemas.ts';
+import type { Parameter, Schema } from './types-from-schemas.ts';
 
 interface Document {
-  paths: Record<string, Record<string, { responses?: Record<string, unknown> }>>;
+  paths: Record<string, Record<string, Operation>>;
   components: { schemas: Record<string, Schema> };
+}
+
+interface Operation {
+  responses?: Record<string, unknown>;
+  parameters?: readonly Parameter[];
 }
 
 const root = new URL('../../', import.meta.url);
@@ -18,7 +23,34 @@ const head = '// Written by `npm run client-types` from docs/openapi.json; edits
 
 /** What api-types.ts must hold. */
 export function apiTypes(): string {
-  return formatted(typesFile, typesFromSchemas(readDocument().components.schemas));
+  const document = readDocument();
+  return formatted(
+    typesFile,
+    `${typesFromSchemas(document.components.schemas)}\n${filterTypes(document)}`,
+  );
+}
+
+/** Parameters that are not part of a filter, but of how a list is shown. */
+const shown = new Set(['page', 'limit', 'omit', 'preview_chars', 'cursor']);
+
+function filterTypes({ paths }: Document): string {
+  const parametersOf = (path: string): readonly Parameter[] =>
+    (paths[path]?.['get']?.parameters ?? []).filter((parameter) => parameter.in === 'query');
+  const common = parametersOf('/analytics/overview');
+  const names = new Set(common.map(({ name }) => name));
+  return [
+    typeFromParameters('AnalyticsFilter', 'Which traces an analytics question is about.', common),
+    typeFromParameters(
+      'TraceFilter',
+      'Which traces a list shows.',
+      parametersOf('/traces').filter(({ name }) => !shown.has(name)),
+    ),
+    typeFromParameters(
+      'QueryParameters',
+      'The parameters of `/analytics/query` besides the filter.',
+      parametersOf('/analytics/query').filter(({ name }) => !names.has(name)),
+    ),
+  ].join('\n');
 }
 
 /** What reply-shapes.ts must hold. */

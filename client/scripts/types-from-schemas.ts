@@ -70,6 +70,34 @@ function recordType({ additionalProperties: values }: Schema): string {
   return `Record<string, ${typeof values === 'object' ? typeOf(values) : 'unknown'}>`;
 }
 
+/** A query parameter of the document. */
+export interface Parameter {
+  name: string;
+  in: string;
+  description?: string;
+  schema: Schema;
+}
+
+/** An interface for query parameters. Those that may be repeated accept one value or a list; null stands for "not set". */
+export function typeFromParameters(
+  name: string,
+  about: string,
+  parameters: readonly Parameter[],
+): string {
+  const fields = parameters.map(({ name: wireName, description, schema }) => {
+    const [key = '', isMap] = wireName.split('.');
+    const type = isMap ? `Readonly<Record<string, ${valuesType(schema)}>>` : valuesType(schema);
+    return `${comment(description === undefined ? {} : { description })}${key}?: ${type} | undefined;`;
+  });
+  return `/** ${about} */\nexport interface ${name} {\n${fields.join('\n')}\n}\n`;
+}
+
+function valuesType(schema: Schema): string {
+  if (schema.type !== 'array') return typeOf(schema);
+  const item = `${typeOf(schema.items ?? {})}${schema.items?.enum ? '' : ' | null'}`;
+  return `${item} | readonly (${item})[]`;
+}
+
 /** The schemas that are named anywhere in this part of the document. */
 export function refsIn(part: unknown): string[] {
   const refs = JSON.stringify(part ?? null).matchAll(/"\$ref":"([^"]*)"/g);

@@ -170,6 +170,17 @@ export interface TracePage {
   limit: number;
 }
 
+/** Traces that match a filter. */
+export interface TraceList {
+  traces: ListedTrace[];
+  /** The page size that was used. */
+  limit: number;
+  /** Send it as `cursor` to continue; null if everything was searched. */
+  next_cursor: string | null;
+  /** The search ends after about a second, even if the page is not full: the `created_at` of the oldest trace that it looked at. Null if everything was searched, and with `order`. */
+  searched_to: string | null;
+}
+
 /** A trace that was not stored. */
 export interface Rejection {
   /** Index of the trace in the request, starting at 0. */
@@ -187,7 +198,7 @@ export interface BatchReply {
   rejected: Rejection[];
 }
 
-/** Totals over all of the team's traces. */
+/** Totals over the team's traces. */
 export interface Overview {
   total_calls: number;
   /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
@@ -223,6 +234,42 @@ export interface FeatureRecord {
   success_rate: number;
 }
 
+/** Totals of one user. */
+export interface UserRecord {
+  user_identifier: string;
+  call_count: number;
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
+  avg_latency_ms: number;
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
+  total_cost_usd: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+}
+
+/** Totals of one environment. */
+export interface EnvironmentRecord {
+  environment: string;
+  call_count: number;
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
+  avg_latency_ms: number;
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
+  total_cost_usd: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+}
+
+/** Totals of one provider. */
+export interface ProviderRecord {
+  provider: string;
+  call_count: number;
+  /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
+  avg_latency_ms: number;
+  /** Has exactly six decimals, such as `0.001500`, rounded half up from the exact sum. */
+  total_cost_usd: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+}
+
 /** Totals of one day in the team's time zone. */
 export interface DailyRecord {
   date: string;
@@ -233,6 +280,110 @@ export interface DailyRecord {
   /** Mean over the traces that have a latency, rounded half up; 0 if there are none. */
   avg_latency_ms: number;
   error_count: number;
+}
+
+/** The sums of all matching traces. */
+export interface QueryTotals {
+  call_count: number;
+  error_count: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+  /** The exact sum, with up to 12 decimals. */
+  total_cost_usd: number;
+  uncosted_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  avg_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p50_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p90_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p95_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p99_latency_ms: number | null;
+}
+
+/** The sums of one group, in one interval if there are any. */
+export interface QueryRow {
+  /** With `interval`: its beginning as local time with offset. */
+  start?: string | undefined;
+  model?: string | null | undefined;
+  feature_name?: string | null | undefined;
+  user_identifier?: string | null | undefined;
+  environment?: string | null | undefined;
+  provider?: string | null | undefined;
+  status?: string | null | undefined;
+  error_type?: string | null | undefined;
+  call_count: number;
+  error_count: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+  /** The exact sum, with up to 12 decimals. */
+  total_cost_usd: number;
+  uncosted_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  avg_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p50_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p90_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p95_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p99_latency_ms: number | null;
+}
+
+/** The sums of the groups past `limit`. */
+export interface QueryRest {
+  /** With `interval`: its beginning as local time with offset. */
+  start?: string | undefined;
+  call_count: number;
+  error_count: number;
+  /** Percentage with two decimals; 0 if there are no calls. */
+  success_rate: number;
+  /** The exact sum, with up to 12 decimals. */
+  total_cost_usd: number;
+  uncosted_calls: number;
+  prompt_tokens: number;
+  completion_tokens: number;
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  reasoning_tokens: number;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  avg_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p50_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p90_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p95_latency_ms: number | null;
+  /** Null if no trace has a latency. Percentiles are within 1 %. */
+  p99_latency_ms: number | null;
+}
+
+/** Rows and `other` together are the totals, for every field that is a sum. */
+export interface QueryReply {
+  /** The beginning of the range, included; null for no beginning. */
+  from: string | null;
+  /** The end of the range, excluded; null for all time. */
+  to: string | null;
+  /** The time zone of the team. */
+  time_zone: string;
+  /** Best first; with `interval` by time, then best first. A field that is not set is null. */
+  rows: QueryRow[];
+  /** One entry, or one per interval; empty if there are no further groups. */
+  other: QueryRest[];
+  totals: QueryTotals;
 }
 
 /** RFC 9457 problem document. */
@@ -252,4 +403,117 @@ export interface Problem {
         message: string;
       }[]
     | undefined;
+}
+
+/** Which traces an analytics question is about. */
+export interface AnalyticsFilter {
+  /** The first day in the time zone of the team, or an RFC 3339 time (a whole hour), included. By the time of the call: `started_at`, or `created_at` if that was not sent. */
+  from?: string | undefined;
+  /** The last day, included, or an RFC 3339 time (a whole hour), excluded. Default with `from`: today. */
+  to?: string | undefined;
+  /** Instead of `from` and `to`. `24h`: the last 24 whole hours and the current one. `7d`: the last seven days, today included. */
+  last?: string | undefined;
+  /** Only traces with this `model`. Repeated: with any of the values. Empty: traces with no `model`. */
+  model?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `feature_name`. Repeated: with any of the values. Empty: traces with no `feature_name`. */
+  feature_name?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `user_identifier`. Repeated: with any of the values. Empty: traces with no `user_identifier`. */
+  user_identifier?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `environment`. Repeated: with any of the values. Empty: traces with no `environment`. */
+  environment?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `provider`. Repeated: with any of the values. Empty: traces with no `provider`. */
+  provider?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this status. */
+  status?: 'success' | 'error' | readonly ('success' | 'error')[] | undefined;
+  /** Only traces with this `error_type`. Repeated: with any of the values. Empty: traces with no `error_type`. */
+  error_type?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `session_id`. Repeated: with any of the values. Empty: traces with no `session_id`. */
+  session_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `run_id`. Repeated: with any of the values. Empty: traces with no `run_id`. */
+  run_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces whose metadata has this value under NAME, which stands for any name. Repeated: any of the values. Empty: traces without such an entry. */
+  metadata?: Readonly<Record<string, string | null | readonly (string | null)[]>> | undefined;
+}
+
+/** Which traces a list shows. */
+export interface TraceFilter {
+  /** The first day in the time zone of the team, or an RFC 3339 time, included. By the time of the call: `started_at`, or `created_at` if that was not sent. */
+  from?: string | undefined;
+  /** The last day, included, or an RFC 3339 time, excluded. Default with `from`: today. */
+  to?: string | undefined;
+  /** Instead of `from` and `to`. `24h`: the last 24 whole hours and the current one. `7d`: the last seven days, today included. */
+  last?: string | undefined;
+  /** Only traces with this `model`. Repeated: with any of the values. Empty: traces with no `model`. */
+  model?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `feature_name`. Repeated: with any of the values. Empty: traces with no `feature_name`. */
+  feature_name?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `user_identifier`. Repeated: with any of the values. Empty: traces with no `user_identifier`. */
+  user_identifier?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `environment`. Repeated: with any of the values. Empty: traces with no `environment`. */
+  environment?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `provider`. Repeated: with any of the values. Empty: traces with no `provider`. */
+  provider?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this status. */
+  status?: 'success' | 'error' | readonly ('success' | 'error')[] | undefined;
+  /** Only traces with this `error_type`. Repeated: with any of the values. Empty: traces with no `error_type`. */
+  error_type?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `session_id`. Repeated: with any of the values. Empty: traces with no `session_id`. */
+  session_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces with this `run_id`. Repeated: with any of the values. Empty: traces with no `run_id`. */
+  run_id?: string | null | readonly (string | null)[] | undefined;
+  /** Only traces whose metadata has this value under NAME, which stands for any name. Repeated: any of the values. Empty: traces without such an entry. */
+  metadata?: Readonly<Record<string, string | null | readonly (string | null)[]>> | undefined;
+  /** Only traces whose `latency_ms` is at least this. */
+  min_latency_ms?: number | undefined;
+  /** Only traces whose `cost_usd` is at least this. */
+  min_cost_usd?: number | undefined;
+  /** Only traces with this text in `input`, `output`, `error_message`. Upper and lower case differ. */
+  q?: string | undefined;
+  /** Lists the traces of one session or run in the order in which the calls began. Only with `session_id` or `run_id` alone. */
+  order?: 'started_at' | undefined;
+}
+
+/** The parameters of `/analytics/query` besides the filter. */
+export interface QueryParameters {
+  /** One or two of `model`, `feature_name`, `user_identifier`, `environment`, `provider`, `status`, `error_type`, separated by a comma. */
+  group_by?: string | undefined;
+  /** One row per interval in the time zone of the team. Weeks begin on Monday. */
+  interval?: 'hour' | 'day' | 'week' | 'month' | undefined;
+  /** How groups are ranked, over the whole range: a measure, with `-` for descending. Default: `-total_cost_usd`. */
+  order?:
+    | 'call_count'
+    | '-call_count'
+    | 'error_count'
+    | '-error_count'
+    | 'success_rate'
+    | '-success_rate'
+    | 'total_cost_usd'
+    | '-total_cost_usd'
+    | 'uncosted_calls'
+    | '-uncosted_calls'
+    | 'prompt_tokens'
+    | '-prompt_tokens'
+    | 'completion_tokens'
+    | '-completion_tokens'
+    | 'cache_read_tokens'
+    | '-cache_read_tokens'
+    | 'cache_write_tokens'
+    | '-cache_write_tokens'
+    | 'reasoning_tokens'
+    | '-reasoning_tokens'
+    | 'avg_latency_ms'
+    | '-avg_latency_ms'
+    | 'p50_latency_ms'
+    | '-p50_latency_ms'
+    | 'p90_latency_ms'
+    | '-p90_latency_ms'
+    | 'p95_latency_ms'
+    | '-p95_latency_ms'
+    | 'p99_latency_ms'
+    | '-p99_latency_ms'
+    | undefined;
+  /** Adds rows with zeros for intervals without calls. */
+  fill?: 'zero' | undefined;
+  /** Number of groups, ranked over the whole range; the others are added up in `other`. Default: 100. */
+  limit?: number | undefined;
 }

@@ -5,10 +5,15 @@ export type { FieldError } from './errors.ts';
 export type { Measured, MeasuredAnswer, MeasuredCall, SetAnswer } from './measure.ts';
 export type { TraceTallyOptions } from './options.ts';
 export type {
+  AnalyticsOptions,
   AnalyticsReads,
+  FindOptions,
+  GroupField,
   GroupOptions,
   ListOptions,
+  QueryOptions,
   ReadOptions,
+  ShownOptions,
   TraceReads,
 } from './reads.ts';
 export type { Labels } from './recorder.ts';

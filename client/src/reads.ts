@@ -1,22 +1,37 @@
 import type {
+  AnalyticsFilter,
   DailyRecord,
+  EnvironmentRecord,
   FeatureRecord,
   ListedTrace,
   ModelRecord,
   Overview,
+  ProviderRecord,
+  QueryParameters,
+  QueryReply,
+  QueryRest,
+  QueryRow,
   Trace,
+  TraceFilter,
+  TraceList,
   TracePage,
+  UserRecord,
 } from './api-types.ts';
 import { TraceTallyError } from './errors.ts';
 import { fits } from './reply-check.ts';
 import type { Shape } from './reply-check.ts';
 import {
   dailyRecordShape,
+  environmentRecordShape,
   featureRecordShape,
   modelRecordShape,
   overviewShape,
+  providerRecordShape,
+  queryReplyShape,
+  traceListShape,
   tracePageShape,
   traceShape,
+  userRecordShape,
 } from './reply-shapes.ts';
 import type { Transport } from './transport.ts';
 
@@ -26,9 +41,8 @@ export interface ReadOptions {
   signal?: AbortSignal | undefined;
 }
 
-export interface ListOptions extends ReadOptions {
-  /** Page number from 1, newest first (1). */
-  page?: number | undefined;
+/** How much of each trace a list shows. */
+export interface ShownOptions extends ReadOptions {
   /** Traces per page, at most 100 (20). */
   limit?: number | undefined;
   /** Fields to leave out, for smaller lists. */
@@ -37,9 +51,42 @@ export interface ListOptions extends ReadOptions {
   previewChars?: number | undefined;
 }
 
-export interface GroupOptions extends ReadOptions {
-  /** Maximum number of records, up to 1,000. Default: all. */
+export interface ListOptions extends ShownOptions {
+  /** Page number from 1, newest first (1). */
+  page?: number | undefined;
+}
+
+export interface FindOptions extends ShownOptions {
+  /** Which traces to find, for example `{ user_identifier: 'u1', status: 'error', last: '7d' }`. */
+  filter: TraceFilter;
+  /** The `next_cursor` of the page before. */
+  cursor?: string | undefined;
+}
+
+export interface AnalyticsOptions extends ReadOptions {
+  /** Which traces to count, for example `{ model: ['gpt-4o', 'gpt-4.1'], from: '2026-11-01' }`. Default: all. */
+  filter?: AnalyticsFilter | undefined;
+}
+
+export interface GroupOptions extends AnalyticsOptions {
+  /** Maximum number of records, up to 1,000. Default: all models and features; 100 users, environments and providers. */
   limit?: number | undefined;
+}
+
+/** A field that a question can group by. */
+export type GroupField = Exclude<keyof QueryRow, keyof QueryRest>;
+
+export interface QueryOptions extends AnalyticsOptions {
+  /** One or two fields. */
+  groupBy?: GroupField | readonly GroupField[] | undefined;
+  /** One row per interval in the time zone of the team. */
+  interval?: QueryParameters['interval'];
+  /** How groups are ranked, with `-` for descending. Default: `-total_cost_usd`. */
+  order?: QueryParameters['order'];
+  /** Number of groups, up to 1,000; the others are added up in `other` (100). */
+  limit?: number | undefined;
+  /** Adds rows with zeros for intervals without calls. */
+  fill?: QueryParameters['fill'];
 }
 
 /** The team's traces. The API key needs the scope `read` or `full`. */
@@ -51,14 +98,34 @@ export class TraceReads {
   }
 
   /** One page, newest first. */
-  async list({ page, limit, omit, previewChars, signal }: ListOptions = {}): Promise<TracePage> {
-    const query = new URLSearchParams();
-    if (page !== undefined) query.set('page', String(page));
-    if (limit !== undefined) query.set('limit', String(limit));
-    if (omit !== undefined && omit.length > 0) query.set('omit', omit.join(','));
-    if (previewChars !== undefined) query.set('preview_chars', String(previewChars));
-    const path = `/traces${query.toString() === '' ? '' : `?${query.toString()}`}`;
-    return read<TracePage>(this.#transport, path, tracePageShape, signal);
+  async list({ page, ...shown }: ListOptions = {}): Promise<TracePage> {
+    const path = pathOf('/traces', { page, ...shownParameters(shown) });
+    return read<TracePage>(this.#transport, path, tracePageShape, shown.signal);
+  }
+
+  /**
+   * One page of the traces that match, newest first. A search takes about a second at most: the page may have fewer traces than
+   * `limit`, even none, although more follow. There are no more if `next_cursor` is null.
+   */
+  async find({ filter, cursor, ...shown }: FindOptions): Promise<TraceList> {
+    // Without any filter the server would return a page of all traces.
+    if (Object.values(filter).every((value) => value === undefined) && cursor === undefined) {
+      throw new TypeError('traces.find needs a filter. To list all traces, use traces.list.');
+    }
+    const path = pathOf('/traces', { ...filter, cursor, ...shownParameters(shown) });
+    return read<TraceList>(this.#transport, path, traceListShape, shown.signal);
+  }
+
+  /** All traces that match and existed at the start, newest first, or by `started_at` with that `order`. */
+  async *search(
+    options: Omit<FindOptions, 'cursor'>,
+  ): AsyncGenerator<ListedTrace, void, undefined> {
+    let cursor: string | undefined;
+    do {
+      const page: TraceList = await this.find({ limit: 100, ...options, cursor });
+      yield* page.traces;
+      cursor = page.next_cursor ?? undefined;
+    } while (cursor !== undefined);
   }
 
   /** One trace. Throws a TraceTallyError with the code `trace_not_found` if the team has none with this id. */
@@ -118,8 +185,8 @@ export class AnalyticsReads {
     this.#transport = transport;
   }
 
-  /** Totals over all of the team's traces. */
-  async overview(options: ReadOptions = {}): Promise<Overview> {
+  /** Totals over the team's traces. */
+  async overview(options: AnalyticsOptions = {}): Promise<Overview> {
     return this.#read<Overview>('overview', overviewShape, options);
   }
 
@@ -133,16 +200,84 @@ export class AnalyticsReads {
     return this.#read<FeatureRecord[]>('by-feature', [featureRecordShape], options);
   }
 
-  /** The last seven days in the team's time zone, today last. */
-  async daily(options: ReadOptions = {}): Promise<DailyRecord[]> {
+  /** One record per user, most calls first. Calls without a user are not included. */
+  async byUser(options: GroupOptions = {}): Promise<UserRecord[]> {
+    return this.#read<UserRecord[]>('by-user', [userRecordShape], options);
+  }
+
+  /** One record per environment, most calls first. Calls without an environment are not included. */
+  async byEnvironment(options: GroupOptions = {}): Promise<EnvironmentRecord[]> {
+    return this.#read<EnvironmentRecord[]>('by-environment', [environmentRecordShape], options);
+  }
+
+  /** One record per provider, most calls first. Calls without a provider are not included. */
+  async byProvider(options: GroupOptions = {}): Promise<ProviderRecord[]> {
+    return this.#read<ProviderRecord[]>('by-provider', [providerRecordShape], options);
+  }
+
+  /** The days of the range in the team's time zone, oldest first. Default: the last seven, today last. */
+  async daily(options: AnalyticsOptions = {}): Promise<DailyRecord[]> {
     return this.#read<DailyRecord[]>('daily', [dailyRecordShape], options);
   }
 
-  async #read<T>(name: string, shape: Shape<T>, options: GroupOptions): Promise<T> {
-    const { limit, signal } = options;
-    const query = limit === undefined ? '' : `?limit=${encodeURIComponent(limit)}`;
-    return read(this.#transport, `/analytics/${name}${query}`, shape, signal);
+  /** Any question: grouped by up to two fields, per interval, with tokens and percentiles. Rows and `other` are the totals. */
+  async query({
+    groupBy,
+    interval,
+    order,
+    fill,
+    ...options
+  }: QueryOptions = {}): Promise<QueryReply> {
+    const group_by = typeof groupBy === 'string' ? groupBy : groupBy?.join(',') || undefined;
+    const more = { group_by, interval, order, fill };
+    return this.#read<QueryReply>('query', queryReplyShape, options, more);
   }
+
+  async #read<T>(
+    name: string,
+    shape: Shape<T>,
+    { filter, limit, signal }: GroupOptions,
+    more: Parameters = {},
+  ): Promise<T> {
+    const path = pathOf(`/analytics/${name}`, { ...filter, ...more, limit });
+    return read(this.#transport, path, shape, signal);
+  }
+}
+
+type Value = string | number | null;
+type Parameters = Readonly<Record<string, unknown>>;
+
+function shownParameters({ limit, omit, previewChars }: ShownOptions): Parameters {
+  return { limit, omit: omit?.join(',') || undefined, preview_chars: previewChars };
+}
+
+/** A path with a query string. A list repeats its parameter, null is an empty value, and `metadata` has a parameter for each name. */
+function pathOf(path: string, parameters: Parameters): string {
+  const query = new URLSearchParams();
+  const add = (name: string, values: Value | readonly Value[] | undefined): void => {
+    if (values === undefined) return;
+    const list = [values].flat();
+    // No parameter would mean: any value.
+    if (list.length === 0) throw new TypeError(`The filter ${name} has no values.`);
+    for (const value of list) query.append(name, textOf(value));
+  };
+  for (const [name, value] of Object.entries(parameters)) {
+    if (name === 'metadata') {
+      for (const [own, values] of Object.entries((value ?? {}) as Record<string, Value>)) {
+        add(`metadata.${own}`, values);
+      }
+    } else {
+      add(name, value as Value | undefined);
+    }
+  }
+  const text = query.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
+function textOf(value: Value): string {
+  if (value === null) return '';
+  // The server does not accept exponents.
+  return typeof value === 'number' && value < 1e-6 && value > 0 ? value.toFixed(12) : String(value);
 }
 
 function read<T>(

@@ -4,12 +4,20 @@ import type {
   Trace,
   ListedTrace,
   TracePage,
+  TraceList,
   Rejection,
   BatchReply,
   Overview,
   ModelRecord,
   FeatureRecord,
+  UserRecord,
+  EnvironmentRecord,
+  ProviderRecord,
   DailyRecord,
+  QueryTotals,
+  QueryRow,
+  QueryRest,
+  QueryReply,
 } from './api-types.ts';
 import type { Shape } from './reply-check.ts';
 
@@ -51,6 +59,13 @@ export const tracePageShape: Shape<TracePage> = {
   limit: 'number',
 };
 
+export const traceListShape: Shape<TraceList> = {
+  traces: [listedTraceShape],
+  limit: 'number',
+  next_cursor: 'string|null',
+  searched_to: 'string|null',
+};
+
 export const rejectionShape: Shape<Rejection> = {
   index: 'number',
   errors: [{ field: 'string', message: 'string' }],
@@ -85,6 +100,30 @@ export const featureRecordShape: Shape<FeatureRecord> = {
   success_rate: 'number',
 };
 
+export const userRecordShape: Shape<UserRecord> = {
+  user_identifier: 'string',
+  call_count: 'number',
+  avg_latency_ms: 'number',
+  total_cost_usd: 'number',
+  success_rate: 'number',
+};
+
+export const environmentRecordShape: Shape<EnvironmentRecord> = {
+  environment: 'string',
+  call_count: 'number',
+  avg_latency_ms: 'number',
+  total_cost_usd: 'number',
+  success_rate: 'number',
+};
+
+export const providerRecordShape: Shape<ProviderRecord> = {
+  provider: 'string',
+  call_count: 'number',
+  avg_latency_ms: 'number',
+  total_cost_usd: 'number',
+  success_rate: 'number',
+};
+
 export const dailyRecordShape: Shape<DailyRecord> = {
   date: 'string',
   label: 'string',
@@ -92,4 +131,67 @@ export const dailyRecordShape: Shape<DailyRecord> = {
   total_cost_usd: 'number',
   avg_latency_ms: 'number',
   error_count: 'number',
+};
+
+export const queryTotalsShape: Shape<QueryTotals> = {
+  call_count: 'number',
+  error_count: 'number',
+  success_rate: 'number',
+  total_cost_usd: 'number',
+  uncosted_calls: 'number',
+  prompt_tokens: 'number',
+  completion_tokens: 'number',
+  cache_read_tokens: 'number',
+  cache_write_tokens: 'number',
+  reasoning_tokens: 'number',
+  avg_latency_ms: 'number|null',
+  p50_latency_ms: 'number|null',
+  p90_latency_ms: 'number|null',
+  p95_latency_ms: 'number|null',
+  p99_latency_ms: 'number|null',
+};
+
+export const queryRowShape: Shape<QueryRow> = {
+  call_count: 'number',
+  error_count: 'number',
+  success_rate: 'number',
+  total_cost_usd: 'number',
+  uncosted_calls: 'number',
+  prompt_tokens: 'number',
+  completion_tokens: 'number',
+  cache_read_tokens: 'number',
+  cache_write_tokens: 'number',
+  reasoning_tokens: 'number',
+  avg_latency_ms: 'number|null',
+  p50_latency_ms: 'number|null',
+  p90_latency_ms: 'number|null',
+  p95_latency_ms: 'number|null',
+  p99_latency_ms: 'number|null',
+};
+
+export const queryRestShape: Shape<QueryRest> = {
+  call_count: 'number',
+  error_count: 'number',
+  success_rate: 'number',
+  total_cost_usd: 'number',
+  uncosted_calls: 'number',
+  prompt_tokens: 'number',
+  completion_tokens: 'number',
+  cache_read_tokens: 'number',
+  cache_write_tokens: 'number',
+  reasoning_tokens: 'number',
+  avg_latency_ms: 'number|null',
+  p50_latency_ms: 'number|null',
+  p90_latency_ms: 'number|null',
+  p95_latency_ms: 'number|null',
+  p99_latency_ms: 'number|null',
+};
+
+export const queryReplyShape: Shape<QueryReply> = {
+  from: 'string|null',
+  to: 'string|null',
+  time_zone: 'string',
+  rows: [queryRowShape],
+  other: [queryRestShape],
+  totals: queryTotalsShape,
 };

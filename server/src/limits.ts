@@ -8,6 +8,8 @@ export const limits = Object.freeze({
   labelCharsMax: 255,
   // Invalid query parameters that one reply lists.
   queryErrorsMax: 20,
+  // Values of one filter.
+  filterValuesMax: 100,
   countMax: 2 ** 31 - 1,
   costUsdMax: 1_000_000,
   // 2000-01-01 in UTC.
@@ -24,7 +26,11 @@ export const limits = Object.freeze({
   pageChunkBytesMax: 1024 * 1024,
   dailySeriesDays: 7,
   groupChunkRows: 1_000,
+  groupRowsDefault: 100,
   groupRowsMax: 1_000,
+  // Days of /analytics/daily, and rows of /analytics/query.
+  dailyRowsMax: 400,
+  reportRowsMax: 10_000,
   // Analytics results that are cached until the next commit.
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
@@ -111,6 +117,22 @@ export const limits = Object.freeze({
   tallyRowsMax: 20_000,
   evaluationMsMax: 10_000,
   evaluationChunkRows: 2_000,
+  // How long one search for traces may take; then the reply says how far it came. Traces whose payloads are read at once.
+  searchMsMax: 1_000,
+  searchPayloadRows: 64,
+  // Consecutive traces that a search reads at once on SQLite and on PostgreSQL, and those with errors.
+  searchWindowRows: 5_000,
+  postgresSearchWindowRows: 20_000,
+  searchErrorWindowRows: 50_000,
+  // Traces in a time range that a search finds through the index of times. Of longer ranges it reads all traces.
+  searchRangeRowsMax: 200_000,
+  // Searches that may run at once, and those of one team that may wait.
+  searchesMax: 2,
+  searchesWaitingMax: 16,
+  // Characters of the text to search for.
+  searchTextCharsMax: 200,
+  // Traces of a session or run that can be listed in the order of the calls.
+  orderedRowsMax: 10_000,
   // Sequence numbers that one lookup returns.
   lookupRowsMax: 1_000,
 

@@ -3,7 +3,7 @@ import type { Calendar } from './calendar.ts';
 import { noMeasures } from './measures.ts';
 import type { Measures } from './measures.ts';
 import { formatDollars } from './money.ts';
-import type { Tally, TallyQuery } from './query.ts';
+import type { Tally, TallyQuery, TimeRange } from './query.ts';
 
 export interface DayMeasures {
   /** The local day since 1970-01-01. */
@@ -25,33 +25,44 @@ export function onlyMeasures([tally]: readonly Tally[]): Measures {
   return tally?.measures ?? noMeasures();
 }
 
-/** The daily series that ends with the day of `nowUs`. */
-export function dailyQuery(nowUs: number, calendar: Calendar): TallyQuery {
+/** The range of the daily series that ends with the day of `nowUs`. */
+export function dailyRange(nowUs: number, calendar: Calendar): TimeRange {
   const today = calendar.dayOf(nowUs);
-  const fromUs = calendar.startOfDay(today - limits.dailySeriesDays + 1);
-  const toUs = calendar.startOfDay(today + 1);
-  return { filter: {}, groupBy: [], range: { fromUs, toUs }, interval: 'day', sumsOnly: true };
+  return {
+    fromUs: calendar.startOfDay(today - limits.dailySeriesDays + 1),
+    toUs: calendar.startOfDay(today + 1),
+  };
 }
 
-/** Every day of the daily series, oldest first; days without calls have zeros. */
+/** The daily series that ends with the day of `nowUs`. */
+export function dailyQuery(nowUs: number, calendar: Calendar): TallyQuery {
+  return {
+    filter: {},
+    groupBy: [],
+    range: dailyRange(nowUs, calendar),
+    interval: 'day',
+    sumsOnly: true,
+  };
+}
+
+/** The days of a range. A day that does not exist in the time zone is left out. */
+export function daysIn({ fromUs, toUs }: TimeRange, calendar: Calendar): number[] {
+  const first = calendar.dayOf(fromUs);
+  const days = Array.from({ length: calendar.dayOf(toUs - 1) - first + 1 }, (_, i) => first + i);
+  return days.filter((day) => calendar.startOfDay(day) < calendar.startOfDay(day + 1));
+}
+
+/** Every one of these days; those without calls have zeros. */
 export function everyDay(
-  nowUs: number,
+  days: readonly number[],
   calendar: Calendar,
   tallies: readonly Tally[],
 ): DayMeasures[] {
-  const today = calendar.dayOf(nowUs);
   const byStart = new Map(tallies.map(({ startUs, measures }) => [startUs, measures]));
-  return Array.from({ length: limits.dailySeriesDays }, (_, i) => {
-    const day = today - limits.dailySeriesDays + 1 + i;
-    return { day, measures: byStart.get(calendar.startOfDay(day)) ?? noMeasures() };
-  });
-}
-
-/** False if the tallies were added up by the days of another time zone. */
-export function areDaysOf(calendar: Calendar, tallies: readonly Tally[]): boolean {
-  return tallies.every(
-    ({ startUs }) => startUs !== null && calendar.startOfDay(calendar.dayOf(startUs)) === startUs,
-  );
+  return days.map((day) => ({
+    day,
+    measures: byStart.get(calendar.startOfDay(day)) ?? noMeasures(),
+  }));
 }
 
 /** The mean over the traces that have a latency, rounded half up; 0 if there are none. */

@@ -118,6 +118,18 @@ class ZoneCalendar implements Calendar {
   }
 }
 
+/** The start of the hour after the one that contains this time, in seconds since 1970. */
+export function nextHour(calendar: Calendar, us: number): number {
+  const hour = calendar.hourOf(us);
+  let next = hour + secondsPerHour;
+  // An hour is shorter if the offset changes in it.
+  for (;;) {
+    const before = calendar.hourOf(next * usPerSecond - 1);
+    if (before <= hour) return next;
+    next = before;
+  }
+}
+
 const dayStartsMax = 4_096;
 
 function findSegment(timeZone: string, second: number): Segment {

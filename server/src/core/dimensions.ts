@@ -64,4 +64,26 @@ export function setsOf(speed: RollSpeed): readonly DimensionSet[] {
 }
 
 /** The field that each list of the API is grouped by. */
-export const breakdownFields = { model: 'model', feature: 'feature_name' } as const;
+export const breakdownFields = {
+  model: 'model',
+  feature: 'feature_name',
+  user: 'user_identifier',
+  environment: 'environment',
+  provider: 'provider',
+} as const;
+
+/** Fields that a question may group by, and those that it may filter by. */
+export const groupFields = [...Object.values(breakdownFields), 'status', 'error_type'] as const;
+const soughtFields = ['session_id', 'run_id'] as const;
+export const filterFields = [...groupFields, ...soughtFields] as const;
+export type GroupField = (typeof groupFields)[number];
+
+/** Fields whose traces can be listed in the order in which the calls began: there are few traces of each value. */
+export const orderedFields: readonly (typeof soughtFields)[number][] = soughtFields;
+
+/** Whether a field may have so many values that their sums per interval do not fit into memory. */
+export function isWideField(field: string): boolean {
+  return setsOf('wide').some(
+    ({ fields: [only, ...others] }) => only === field && others.length === 0,
+  );
+}

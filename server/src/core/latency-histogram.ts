@@ -50,6 +50,15 @@ export function addHistogram(sum: Histogram, other: Histogram): void {
   for (const [bucket, count] of other) sum.set(bucket, (sum.get(bucket) ?? 0) + count);
 }
 
+/** `part` must be included in `sum`. */
+export function subtractHistogram(sum: Histogram, part: Histogram): void {
+  for (const [bucket, count] of part) {
+    const left = (sum.get(bucket) ?? 0) - count;
+    if (left > 0) sum.set(bucket, left);
+    else sum.delete(bucket);
+  }
+}
+
 /** The nearest-rank percentile in milliseconds; null if nothing was counted. */
 export function percentile(histogram: Histogram, percent: number): number | null {
   let count = 0;

@@ -1,5 +1,5 @@
 import { compile } from './compile.ts';
-import { addHistogram, bucketOf } from './latency-histogram.ts';
+import { addHistogram, bucketOf, subtractHistogram } from './latency-histogram.ts';
 import type { Histogram } from './latency-histogram.ts';
 import { splitCost } from './money.ts';
 import type { CostParts } from './money.ts';
@@ -37,6 +37,15 @@ export const addMeasures = compile<(sum: Measures, other: Measures) => void>(
     addHistogram(sum.latencies, other.latencies);
   }`,
   { addHistogram },
+);
+
+/** `part` must be included in `sum`. */
+export const subtractMeasures = compile<(sum: Measures, part: Measures) => void>(
+  `(sum, part) => {
+    ${[...plainNames, ...sumNames].map((name) => `sum.${name} -= part.${name};`).join(' ')}
+    subtractHistogram(sum.latencies, part.latencies);
+  }`,
+  { subtractHistogram },
 );
 
 /** The cost of a trace in the form in which it is added; null if it has none. */

@@ -60,3 +60,12 @@ export function formatDollars(picos: bigint): string {
   const fraction = String(rounded % 1_000_000n).padStart(6, '0');
   return `${rounded / 1_000_000n}.${fraction}`;
 }
+
+/** A sum of costs as dollars with all of its decimals, up to 12, so that sums of such sums add up. */
+export function formatExactDollars(picos: bigint): string {
+  const perDollar = 1_000_000_000_000n;
+  const fraction = String(picos % perDollar)
+    .padStart(12, '0')
+    .replace(/0+$/, '');
+  return fraction === '' ? String(picos / perDollar) : `${picos / perDollar}.${fraction}`;
+}

@@ -2,6 +2,7 @@ import { daysPerWeek, mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
 import { dimensionSets, grainNumbers } from './dimensions.ts';
 import type { DimensionSet, Grain } from './dimensions.ts';
+import { hasMetadataFilter } from './query.ts';
 import type { QueryField, TallyQuery, TimeRange } from './query.ts';
 import { allTimeBucket } from './rollup.ts';
 
@@ -19,6 +20,7 @@ export type QueryPlan =
 
 /** Chooses the smallest set that has every field of the query, and tiles the range with whole weeks, days and hours. */
 export function planQuery(query: TallyQuery, calendar: Calendar): QueryPlan {
+  if (hasMetadataFilter(query)) return { kind: 'traces' };
   const fields = fieldsOf(query);
   for (const set of dimensionSets) {
     if (!fields.every((field) => (set.fields as readonly QueryField[]).includes(field))) continue;

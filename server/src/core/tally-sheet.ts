@@ -4,7 +4,7 @@ import { MeasuresBatch, costOf } from './measures.ts';
 import { MeasuresSum } from './measures-sum.ts';
 import type { CountedMeasures } from './measures-sum.ts';
 import { isAskedFor, matches } from './query.ts';
-import type { QueryField, Tally, TallyQuery } from './query.ts';
+import type { Interval, QueryField, Tally, TallyQuery } from './query.ts';
 import type { Tile } from './query-plan.ts';
 import { eventUs, startOfBucket } from './rollup.ts';
 import type { CountedTrace, Rollup } from './rollup.ts';
@@ -94,10 +94,25 @@ export class TallySheet {
 
   #startOf(us: number): number | null {
     const { interval } = this.#query;
-    if (interval === null) return null;
-    if (interval === 'hour') return this.#calendar.hourOf(us) * 1_000_000;
-    return this.#calendar.startOfDay(firstDayOf(interval, this.#calendar.dayOf(us)));
+    return interval === null ? null : startOf(interval, us, this.#calendar);
   }
+}
+
+/** Where the interval that contains this time begins. */
+export function startOf(interval: Interval, us: number, calendar: Calendar): number {
+  if (interval === 'hour') return calendar.hourOf(us) * 1_000_000;
+  return calendar.startOfDay(firstDayOf(interval, calendar.dayOf(us)));
+}
+
+/** False if the tallies were added up in another time zone. */
+export function areStartsOf(
+  interval: Interval,
+  calendar: Calendar,
+  tallies: readonly Tally[],
+): boolean {
+  return tallies.every(
+    ({ startUs }) => startUs !== null && startOf(interval, startUs, calendar) === startUs,
+  );
 }
 
 /** The first day of the interval that contains a day. Weeks begin on Monday. */
@@ -126,7 +141,7 @@ export function byCalls(a: Tally, b: Tally): number {
 }
 
 /** By UTF-8 bytes, as the stores sort; null first. */
-function compareGroups(a: Tally['group'], b: Tally['group']): number {
+export function compareGroups(a: Tally['group'], b: Tally['group']): number {
   for (const [i, value] of a.entries()) {
     const other = b[i] ?? null;
     if (value === other) continue;

@@ -12,6 +12,8 @@ interface FieldDeclaration {
   column?: string;
   /** A count that is added up in every rollup. */
   isSummed?: true;
+  /** Lists can be filtered by a smallest value. */
+  hasMinimum?: true;
   /** The count that this one is included in: all parts of a count together are not more than the count. */
   partOf?: string;
   /** For a payload: the bit of `zstd_mask` that is set if it is compressed. It is stored, so it must never change. */
@@ -45,9 +47,10 @@ const declarations = {
   output: { kind: 'text', zstdBit: 2, description: "The AI's response." },
   prompt_tokens: { kind: 'count', isSummed: true, description: 'Input token count.' },
   completion_tokens: { kind: 'count', isSummed: true, description: 'Output token count.' },
-  latency_ms: { kind: 'count', description: 'Response time in milliseconds.' },
+  latency_ms: { kind: 'count', hasMinimum: true, description: 'Response time in milliseconds.' },
   cost_usd: {
     kind: 'dollars',
+    hasMinimum: true,
     description:
       'Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits.',
   },
@@ -135,6 +138,10 @@ type WireValueOf<N extends FieldName> = WireValues[Declarations[N]['kind']];
 export type SummedName = {
   [N in FieldName]: Declarations[N] extends { isSummed: true } ? N : never;
 }[FieldName];
+/** Lists can be filtered by a smallest value of these. */
+export type BoundedName = {
+  [N in FieldName]: Declarations[N] extends { hasMinimum: true } ? N : never;
+}[FieldName];
 /** The fields that may be long. */
 export type PayloadName = NamesOfKind<'text' | 'metadata'>;
 /** Every field except the payloads: short values that are read, summed and compared. */
@@ -172,6 +179,12 @@ export const unusualNames = fieldNames.filter((name) => extraNames.has(name));
 export const summedNames = fieldNames.filter(
   (name): name is SummedName => traceFields[name].isSummed === true,
 );
+
+export const boundedNames = fieldNames.filter(
+  (name): name is BoundedName => traceFields[name].hasMinimum === true,
+);
+/** When a call began. */
+export const startName = 'started_at' satisfies FieldName;
 
 function isPayload(name: FieldName): name is PayloadName {
   const { kind } = declarations[name];

@@ -11,6 +11,7 @@ import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
 import type { KeyInUse } from './authenticator.ts';
 import { acceptOnlyJson } from './body-parser.ts';
+import { openCursors } from './cursors.ts';
 import { openFailureLog } from './failure-log.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
 import { openAddressLimiter, openLimiter } from './limiter.ts';
@@ -20,7 +21,16 @@ import { sendProblem } from './problem.ts';
 import { beginReply, logRequest } from './reply-headers.ts';
 import type { Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
-import { getByFeature, getByModel, getDaily, getOverview } from './routes/analytics.ts';
+import {
+  getByEnvironment,
+  getByFeature,
+  getByModel,
+  getByProvider,
+  getByUser,
+  getDaily,
+  getOverview,
+  getReport,
+} from './routes/analytics.ts';
 import { getTrace } from './routes/get-trace.ts';
 import { getTraces } from './routes/get-traces.ts';
 import { openapi } from './routes/openapi.ts';
@@ -43,14 +53,18 @@ const routes: readonly Route[] = [
   getOverview,
   getByModel,
   getByFeature,
+  getByUser,
+  getByEnvironment,
+  getByProvider,
   getDaily,
+  getReport,
   openapi,
   session,
   dashboard,
   probes,
 ];
 
-export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
+export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate' | 'cursors'> {
   keys: KeyDirectory;
   envKey: KeyInUse | null;
   version: string;
@@ -106,7 +120,9 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await app.register(rateLimit, { global: false });
   for (const schema of components) app.addSchema(schema);
 
-  const deps: RouteDeps = { ...options, gate: await openGate(app, options) };
+  const secret = await options.signIns.sessionSecret();
+  const gate = openGate(app, options, secret);
+  const deps: RouteDeps = { ...options, gate, cursors: openCursors(secret) };
   await app.register(
     async (scope: App) => {
       for (const route of routes) route(scope, deps);
@@ -119,13 +135,13 @@ export async function buildApp(options: AppOptions): Promise<App> {
   return app;
 }
 
-async function openGate(app: App, options: AppOptions): Promise<Gate> {
-  const { keys, signIns, clock, envKey, keyRequestsPerMinuteMax: max } = options;
+function openGate(app: App, options: AppOptions, secret: Uint8Array): Gate {
+  const { keys, clock, envKey, keyRequestsPerMinuteMax: max } = options;
   const failuresMax = options.authFailuresPerMinuteMax;
   const keyGenerator = (request: FastifyRequest): string => callerOf(request).keyId;
   return {
     authenticator: openAuthenticator(keys, clock, envKey),
-    sessions: openSessions(keys, clock, envKey, await signIns.sessionSecret()),
+    sessions: openSessions(keys, clock, envKey, secret),
     failedAttempts: openAddressLimiter(app, 'too_many_failed_attempts', failuresMax),
     keyRequests: max === null ? null : openLimiter(app, 'rate_limited', { max, keyGenerator }),
   };

@@ -1,4 +1,5 @@
 import type { FastifySchemaValidationError } from 'fastify';
+import { metadataPrefix } from '../core/question.ts';
 import type { FieldError } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { QueryParameters } from './strict-query.ts';
@@ -19,25 +20,42 @@ export function queryErrors(
   parameters: QueryParameters,
 ): FieldError[] {
   const all = errors.map((error) => {
-    const field = fieldOf(error, 'query');
+    const name = parameterOf(error);
+    const field = name.startsWith(metadataPrefix) && !isPlainName(name) ? anyMetadata : name;
     switch (error.keyword) {
       case 'additionalProperties':
         return unknownParameter(String(error.params['additionalProperty']), parameters);
       case 'type':
         return { field, message: 'must appear only once' };
-      default:
-        return { field, message: parameters[field]?.rule ?? messageOf(error) };
+      case 'maxItems':
+        return { field, message: `must appear at most ${String(error.params['limit'])} times` };
+      default: {
+        const { rule } = parameters[name] ?? parameters[anyMetadata] ?? {};
+        return { field, message: rule ?? messageOf(error) };
+      }
     }
   });
   return firstOfEach(all).slice(0, limits.queryErrorsMax);
 }
 
+/** Stands for the parameters of all metadata entries. */
+const anyMetadata = `${metadataPrefix}NAME`;
+
+/** The first part of the path: the second one is the index of a value. */
+function parameterOf({ instancePath }: FastifySchemaValidationError): string {
+  const [, name = ''] = instancePath.split('/');
+  return name === '' ? 'query' : name.replaceAll('~1', '/').replaceAll('~0', '~');
+}
+
 /** A name long enough to be an API key is not repeated. */
+function isPlainName(name: string): boolean {
+  return name.length < limits.envKeyCharsMin && /^[\w.[\]-]+$/.test(name);
+}
+
 function unknownParameter(name: string, parameters: QueryParameters): FieldError {
-  const isShown = name.length < limits.envKeyCharsMin && /^[\w.[\]-]+$/.test(name);
   const known = Object.keys(parameters).join(', ');
   return {
-    field: isShown ? name : 'query',
+    field: isPlainName(name) ? name : 'query',
     message: `is not a known parameter; this endpoint ${known ? `accepts ${known}` : 'has none'}`,
   };
 }

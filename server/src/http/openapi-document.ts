@@ -9,7 +9,7 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
         title: 'TraceTally',
         version,
         description:
-          'Records every AI call a team makes and reports cost, latency and errors. A GET or HEAD with an unknown or repeated query parameter gets a 422.',
+          'Records every AI call a team makes and reports cost, latency and errors. A GET or HEAD with an unknown query parameter gets a 422, and so does one with a repeated parameter that is not a filter.',
         license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
       },
       servers: [{ url: basePath === '' ? '/' : basePath }],

@@ -2,6 +2,12 @@ import Type from 'typebox';
 import { payloadNames, previewedNames } from '../core/trace-fields.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
+import {
+  analyticsParameters,
+  listParameters,
+  metadataPattern,
+  reportParameters,
+} from './question-parameters.ts';
 
 /**
  * Query parameters, path parameters and headers. Query values arrive as strings; `openapi` is how the document shows them, and
@@ -47,29 +53,65 @@ export function omittedPayloads(list: string | undefined): ReadonlySet<PayloadNa
 }
 
 const lowered = `over ${limits.pageRowsMax} are lowered to ${limits.pageRowsMax}`;
-export const PageQuery = Type.Object({
-  page: Type.Optional(upToNineDigits(1, 'Page number. A page past the end is empty.')),
-  limit: Type.Optional(
-    upToNineDigits(
-      limits.pageRowsDefault,
-      `Traces per page. Values ${lowered}.`,
-      ` (values ${lowered})`,
+export const PageQuery = Type.Object(
+  {
+    page: Type.Optional(
+      upToNineDigits(1, 'Page number. A page past the end is empty. Not with a filter.'),
     ),
-  ),
-  omit,
-  preview_chars: Type.Optional(
-    upTo(
-      limits.previewCharsMax,
-      `Shortens ${listed(previewedNames)} to this many characters, for lists that show a preview.`,
+    limit: Type.Optional(
+      upToNineDigits(
+        limits.pageRowsDefault,
+        `Traces per page. Values ${lowered}.`,
+        ` (values ${lowered})`,
+      ),
     ),
-  ),
-});
+    omit,
+    preview_chars: Type.Optional(
+      upTo(
+        limits.previewCharsMax,
+        `Shortens ${listed(previewedNames)} to this many characters, for lists that show a preview.`,
+      ),
+    ),
+    ...listParameters,
+  },
+  metadataPattern,
+);
 
-export const GroupQuery = Type.Object({
-  limit: Type.Optional(
-    upTo(limits.groupRowsMax, 'Maximum number of records to return. By default, all are returned.'),
-  ),
-});
+export const AnalyticsQuery = Type.Object(analyticsParameters, metadataPattern);
+
+const groupLimit = 'Maximum number of records to return.';
+export const GroupQuery = Type.Object(
+  {
+    ...analyticsParameters,
+    limit: Type.Optional(upTo(limits.groupRowsMax, `${groupLimit} By default, all are returned.`)),
+  },
+  metadataPattern,
+);
+
+/** For lists that may be long. */
+export const CutGroupQuery = Type.Object(
+  {
+    ...analyticsParameters,
+    limit: Type.Optional(
+      upTo(limits.groupRowsMax, `${groupLimit} Default: ${limits.groupRowsDefault}.`),
+    ),
+  },
+  metadataPattern,
+);
+
+export const ReportQuery = Type.Object(
+  {
+    ...analyticsParameters,
+    ...reportParameters,
+    limit: Type.Optional(
+      upTo(
+        limits.groupRowsMax,
+        `Number of groups, ranked over the whole range; the others are added up in \`other\`. Default: ${limits.groupRowsDefault}.`,
+      ),
+    ),
+  },
+  metadataPattern,
+);
 
 /** A batch may leave payloads out of its reply. */
 export const OmitQuery = Type.Object({ omit });

@@ -6,6 +6,7 @@ import type { TraceReader } from '../store/trace-reader.ts';
 import type { App } from './app-type.ts';
 import type { Gate } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
+import type { Cursors } from './cursors.ts';
 import type { Page } from './dashboard/assets.ts';
 import type { ReplyBudget } from './reply-budget.ts';
 
@@ -17,6 +18,7 @@ export interface RouteDeps {
   probe: Probe;
   clock: Clock;
   gate: Gate;
+  cursors: Cursors;
   /** For routes with a request body. */
   bodyBudget: BodyBudget;
   /** For routes whose replies may be large. */

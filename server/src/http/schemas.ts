@@ -1,6 +1,8 @@
 import Type from 'typebox';
 import type { Static, TObjectOptions, TProperties, TSchema } from 'typebox';
-import { breakdownFields } from '../core/dimensions.ts';
+import { breakdownFields, groupFields as groupNames } from '../core/dimensions.ts';
+import { recordFields, recordNames } from '../core/record-fields.ts';
+import type { RecordField } from '../core/record-fields.ts';
 import { limits } from '../limits.ts';
 import { ListedTraceSchema, TraceInputSchema, TraceSchema } from './trace-schemas.ts';
 
@@ -27,6 +29,20 @@ const TracePage = component('TracePage', 'One page of traces.', {
   total: Type.Integer({ description: "Total number of the team's traces." }),
   page: Type.Integer(),
   limit: Type.Integer({ description: 'The page size that was used.' }),
+});
+
+const TraceList = component('TraceList', 'Traces that match a filter.', {
+  traces: Type.Array(refTo(ListedTraceSchema)),
+  limit: Type.Integer({ description: 'The page size that was used.' }),
+  next_cursor: Type.Unsafe({
+    type: ['string', 'null'],
+    description: 'Send it as `cursor` to continue; null if everything was searched.',
+  }),
+  searched_to: Type.Unsafe({
+    type: ['string', 'null'],
+    description:
+      'The search ends after about a second, even if the page is not full: the `created_at` of the oldest trace that it looked at. Null if everything was searched, and with `order`.',
+  }),
 });
 
 const Rejection = component('Rejection', 'A trace that was not stored.', {
@@ -68,7 +84,7 @@ const groupFields = {
   success_rate: rate,
 };
 
-const Overview = component('Overview', "Totals over all of the team's traces.", {
+const Overview = component('Overview', "Totals over the team's traces.", {
   total_calls: Type.Integer(),
   avg_latency_ms: latency,
   total_cost_usd: dollars,
@@ -86,6 +102,21 @@ const FeatureRecord = component('FeatureRecord', 'Totals of one feature.', {
   ...groupFields,
 });
 
+const UserRecord = component('UserRecord', 'Totals of one user.', {
+  [breakdownFields.user]: Type.String(),
+  ...groupFields,
+});
+
+const EnvironmentRecord = component('EnvironmentRecord', 'Totals of one environment.', {
+  [breakdownFields.environment]: Type.String(),
+  ...groupFields,
+});
+
+const ProviderRecord = component('ProviderRecord', 'Totals of one provider.', {
+  [breakdownFields.provider]: Type.String(),
+  ...groupFields,
+});
+
 const DailyRecord = component('DailyRecord', "Totals of one day in the team's time zone.", {
   date: Type.String({ format: 'date' }),
   label: Type.String({ examples: ['Nov 4'] }),
@@ -94,6 +125,68 @@ const DailyRecord = component('DailyRecord', "Totals of one day in the team's ti
   avg_latency_ms: latency,
   error_count: Type.Integer(),
 });
+
+const measureKinds: Record<RecordField['kind'], TSchema> = {
+  count: Type.Integer(),
+  dollars: Type.Unsafe({
+    type: 'number',
+    description: 'The exact sum, with up to 12 decimals.',
+  }),
+  rate,
+  latency: Type.Unsafe({
+    type: ['integer', 'null'],
+    description: 'Null if no trace has a latency. Percentiles are within 1 %.',
+  }),
+};
+const measureFields = Object.fromEntries(
+  recordNames.map((name) => [name, measureKinds[recordFields[name].kind]]),
+);
+const start = Type.Optional(
+  Type.String({
+    description: 'With `interval`: its beginning as local time with offset.',
+    examples: ['2026-11-14T00:00:00+01:00'],
+  }),
+);
+
+const QueryTotals = component('QueryTotals', 'The sums of all matching traces.', measureFields);
+
+const QueryRow = component('QueryRow', 'The sums of one group, in one interval if there are any.', {
+  start,
+  ...Object.fromEntries(
+    groupNames.map((name) => [name, Type.Optional(Type.Unsafe({ type: ['string', 'null'] }))]),
+  ),
+  ...measureFields,
+});
+
+const QueryRest = component('QueryRest', 'The sums of the groups past `limit`.', {
+  start,
+  ...measureFields,
+});
+
+const boundSchema = (description: string): TSchema =>
+  Type.Unsafe({
+    type: ['string', 'null'],
+    description,
+    examples: ['2026-11-01T00:00:00+01:00'],
+  });
+
+const QueryReply = component(
+  'QueryReply',
+  'Rows and `other` together are the totals, for every field that is a sum.',
+  {
+    from: boundSchema('The beginning of the range, included; null for no beginning.'),
+    to: boundSchema('The end of the range, excluded; null for all time.'),
+    time_zone: Type.String({ description: 'The time zone of the team.' }),
+    rows: Type.Array(QueryRow, {
+      description:
+        'Best first; with `interval` by time, then best first. A field that is not set is null.',
+    }),
+    other: Type.Array(QueryRest, {
+      description: 'One entry, or one per interval; empty if there are no further groups.',
+    }),
+    totals: QueryTotals,
+  },
+);
 
 const Problem = component(
   'Problem',
@@ -118,19 +211,27 @@ const Problem = component(
 export const TraceBody = refTo(TraceInputSchema);
 
 const sorted = 'Sorted by `call_count` descending, then by name.';
+const listedIfSet = (field: string): string =>
+  `${sorted} Traces without \`${field}\` are not listed.`;
 export const replies = {
   trace: refTo(TraceSchema),
-  tracePage: TracePage,
+  traces: Type.Union([TracePage, TraceList], {
+    description: 'With a filter: a `TraceList`; otherwise a `TracePage`.',
+  }),
   batch: BatchReply,
   overview: Overview,
   byModel: Type.Array(ModelRecord, { description: sorted }),
-  byFeature: Type.Array(FeatureRecord, {
-    description: `${sorted} Traces without \`${breakdownFields.feature}\` are not listed.`,
+  byFeature: Type.Array(FeatureRecord, { description: listedIfSet(breakdownFields.feature) }),
+  byUser: Type.Array(UserRecord, { description: listedIfSet(breakdownFields.user) }),
+  byEnvironment: Type.Array(EnvironmentRecord, {
+    description: listedIfSet(breakdownFields.environment),
   }),
+  byProvider: Type.Array(ProviderRecord, { description: listedIfSet(breakdownFields.provider) }),
   daily: Type.Array(DailyRecord, {
     description:
-      "Seven days in the team's time zone, oldest first, ending today. Days without calls have zeros.",
+      "Days in the team's time zone, oldest first: seven days ending today, or those of the range. Days without calls have zeros.",
   }),
+  report: QueryReply,
 };
 
 export const problem = (description: string): TSchema =>
@@ -147,7 +248,7 @@ const failures = {
 };
 
 /** The error replies of routes that read, for the OpenAPI document. */
-export const readFailures = { ...failures, 422: problem('Invalid input.') };
+export const readFailures = { ...failures, 422: problem('Invalid input, or a question too wide.') };
 
 /** The error replies of routes that record traces. */
 export const writeFailures = {

@@ -54,6 +54,8 @@ export function serverOptions(
         useDefaults: false,
         allErrors: true,
         allowUnionTypes: true,
+        // The parameter `metadata.NAME` stands for all parameters of its pattern.
+        allowMatchingProperties: true,
         keywords: ['openapi', 'rule', checkKeyword(clock)],
       },
     },

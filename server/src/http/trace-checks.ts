@@ -1,3 +1,4 @@
+import { boundRule, isBound } from '../core/asked-range.ts';
 import type { Clock } from '../core/clock.ts';
 import { dayOf, formatDay } from '../core/clock.ts';
 import { parseTimestamp } from '../core/timestamp.ts';
@@ -8,6 +9,8 @@ import { limits } from '../limits.ts';
 export type Check =
   | { kind: 'time' }
   | { kind: 'metadata' }
+  /** A bound of a range: a date or a time. */
+  | { kind: 'bound' }
   /** All parts of a count together are not more than the count. */
   | { kind: 'part'; whole: FieldName; otherParts: readonly FieldName[] };
 
@@ -35,6 +38,8 @@ function problemWith(check: Check, value: unknown, body: unknown, clock: Clock):
       return typeof value === 'string' ? problemWithTime(value, clock()) : null;
     case 'metadata':
       return isObject(value) ? problemWithMetadata(value) : null;
+    case 'bound':
+      return typeof value === 'string' && !isBound(value) ? boundRule : null;
     case 'part':
       return typeof value === 'number' && isObject(body)
         ? problemWithPart(value, check, body)

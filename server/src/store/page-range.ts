@@ -2,7 +2,7 @@ import { payloadChars } from '../core/trace.ts';
 import type { Trace } from '../core/trace.ts';
 import { Failure } from '../errors.ts';
 import type { TeamCounter } from './sequencer.ts';
-import type { PageRequest } from './trace-reader.ts';
+import type { ListRequest, PageRequest } from './trace-reader.ts';
 
 /** The sequence numbers of a page, newest first: from `fromSeq` down to `toSeq`. On an empty page `toSeq` is larger than `fromSeq`. */
 export interface PageRange {
@@ -29,7 +29,7 @@ export function tracesMissing(where: string): Failure {
 export function chunkWork(
   row: Readonly<Record<string, unknown>>,
   trace: Trace,
-  { previewChars = null }: PageRequest,
+  { previewChars = null }: ListRequest,
 ): number {
   return previewChars === null ? payloadChars(trace) : Number(row['stored_bytes']);
 }

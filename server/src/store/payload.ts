@@ -125,6 +125,24 @@ function textOfPayload(stored: StoredPayload, previewChars: number | null): stri
   return previewChars === null ? decodePayload(stored) : beginningOf(stored, previewChars);
 }
 
+/** The metadata of a trace as JSON; null if it has none or if it is damaged. Consumes the bytes. */
+export function metadataText(bytes: Uint8Array | null, zstdMask: number | null): string | null {
+  if (bytes === null) return null;
+  const isZstd = ((zstdMask ?? 0) & (traceFields.metadata.zstdBit ?? 0)) !== 0;
+  const text = decodePayload({ bytes, isZstd });
+  return text !== null && isJson(text) ? text : null;
+}
+
+/** Whether one of the payloads that a preview would show contains the UTF-8 bytes of a text. */
+export function hasText(packed: PackedPayloads, text: Buffer): boolean {
+  return payloads.some(({ name, bit, isPreviewed }) => {
+    const bytes = isPreviewed ? packed[name] : null;
+    if (bytes === null) return false;
+    const raw = (packed.zstdMask & bit) === 0 ? bytes : decompress(bytes);
+    return raw !== null && Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength).includes(text);
+  });
+}
+
 /** The payloads of a trace that are damaged. Consumes the bytes. */
 export function damagedPayloads(packed: PackedPayloads): readonly PayloadName[] {
   return unpackPayloads(packed).damaged ?? [];

@@ -1,7 +1,9 @@
 import { hash } from 'node:crypto';
 import { compile } from '../core/compile.ts';
 import { lookupKinds } from '../core/dimensions.ts';
+import type { TraceFilter } from '../core/query.ts';
 import type { NarrowTrace } from '../core/trace-fields.ts';
+import { limits } from '../limits.ts';
 
 export type LookupField = keyof typeof lookupKinds;
 export const lookupFields = Object.keys(lookupKinds) as readonly LookupField[];
@@ -18,6 +20,50 @@ export interface TraceLookups {
     beforeSeq?: number,
   ): Promise<readonly number[]>;
 }
+
+/** What traces can be looked up by, instead of reading all of them. */
+export interface LookupQuestion {
+  field: LookupField;
+  values: readonly string[];
+}
+
+/** Null if the filter has no values that can be looked up. */
+export function lookupQuestion(filter: TraceFilter): LookupQuestion | null {
+  for (const field of lookupFields) {
+    const accepted = filter[field];
+    if (accepted === undefined || accepted === 'set' || accepted.includes(null)) continue;
+    return { field, values: accepted.filter((value) => value !== null) };
+  }
+  return null;
+}
+
+/**
+ * The traces of any of the values, newest first, in chunks. `lookUp` returns those of one value; fewer than `lookupRowsMax` are the
+ * last ones.
+ */
+export async function* lookUpAll(
+  values: readonly string[],
+  beforeSeq: number,
+  lookUp: (value: string, beforeSeq: number) => Promise<readonly number[]>,
+): AsyncGenerator<readonly number[]> {
+  const lines = values.map((value) => ({ value, endSeq: beforeSeq, isDone: false, seqs: noSeqs }));
+  for (;;) {
+    for (const line of lines) {
+      if (line.isDone || line.seqs.length > 0) continue;
+      line.seqs = await lookUp(line.value, line.endSeq);
+      line.endSeq = line.seqs.at(-1) ?? line.endSeq;
+      line.isDone = line.seqs.length < limits.lookupRowsMax;
+    }
+    // Older ones may follow in a line that is not done, so the others wait for it.
+    const toSeq = Math.max(...lines.map((line) => (line.isDone ? -Infinity : line.endSeq)));
+    const found = lines.flatMap(({ seqs }) => seqs.filter((seq) => seq >= toSeq));
+    if (found.length === 0) return;
+    yield found.sort((a, b) => b - a);
+    for (const line of lines) line.seqs = line.seqs.filter((seq) => seq < toSeq);
+  }
+}
+
+const noSeqs: readonly number[] = [];
 
 /** Lookups are stored in blocks of this many bits of the sequence number, so that inserts touch one short range. */
 export const lookupBlockBits = 14;

@@ -3,6 +3,8 @@ import { test } from 'node:test';
 import {
   averageLatency,
   dailyQuery,
+  dailyRange,
+  daysIn,
   everyDay,
   successRate,
   totalCost,
@@ -59,7 +61,9 @@ for (const [zone, now, today] of zones) {
     assert.ok(range && range.fromUs < nowUs && range.toUs > nowUs);
     const startUs = calendar.startOfDay(calendar.dayOf(nowUs));
     const measures = { ...noMeasures(), calls: 2 };
-    const series = everyDay(nowUs, calendar, [{ group: [], startUs, measures }]);
+    const series = everyDay(daysIn(dailyRange(nowUs, calendar), calendar), calendar, [
+      { group: [], startUs, measures },
+    ]);
     const first = Temporal.PlainDate.from(today).subtract({ days: 6 });
     assert.deepEqual(
       series.map((day) => [formatDay(day.day), day.measures.calls]),

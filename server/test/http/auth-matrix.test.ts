@@ -37,7 +37,9 @@ before(async () => {
     ingest: await service.keyFor('owners', { scope: 'ingest' }),
     read: await service.keyFor('owners', { scope: 'read' }),
   };
-  const trace = { model: marker, feature_name: marker, latency_ms: 77_777, cost_usd: 77_777 };
+  const labels = ['model', 'feature_name', 'user_identifier', 'environment', 'provider'];
+  const marked = Object.fromEntries(labels.map((name) => [name, marker]));
+  const trace = { ...marked, latency_ms: 77_777, cost_usd: 77_777 };
   traceId = (await service.call(owner.key, 'POST', '/traces', trace)).json.id;
 });
 after(() => service.stop());

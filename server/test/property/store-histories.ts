@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import fc from 'fast-check';
-import { everyDay } from '../../src/core/analytics.ts';
+import { dailyRange, daysIn, everyDay } from '../../src/core/analytics.ts';
 import { calendarOf } from '../../src/core/calendar.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
@@ -154,7 +154,9 @@ async function compare(
     byFeature.map((group) => exact(groupJson('feature_name', group))),
     model.byFeature(),
   );
-  const days = everyDay(readAt, calendarOf('UTC'), await daysOf(store, teamId, readAt));
+  const utc = calendarOf('UTC');
+  const series = daysIn(dailyRange(readAt, utc), utc);
+  const days = everyDay(series, utc, await daysOf(store, teamId, readAt));
   assert.deepEqual(
     days.map((day) => exact(dayJson(day))),
     model.daily(readAt),

@@ -7,7 +7,8 @@ import {
   ofOneTeam,
   ofSmallTables,
   overAllTeams,
-  readDown,
+  listStatement,
+  readChosenStatements,
   readDownStatements,
 } from '../../src/store/postgres/statements.ts';
 import { calendarOf } from '../../src/core/calendar.ts';
@@ -16,6 +17,13 @@ import { planQuery } from '../../src/core/query-plan.ts';
 import { payloadNames } from '../../src/core/trace-fields.ts';
 import { ofManyTeams } from '../../src/store/postgres/many-teams-statements.ts';
 import { ofMarks, ofRollups, tailOf } from '../../src/store/postgres/rollup-statements.ts';
+import {
+  payloadsOf,
+  seqsAmong,
+  seqsBetween,
+  seqsInRange,
+  timesOf,
+} from '../../src/store/postgres/search-statements.ts';
 import {
   answerOf,
   groupsOf,
@@ -32,6 +40,7 @@ test('every statement of one team names it in every reference to a distributed t
     ...Object.entries(ofRollups),
     ...Object.entries(lookUpStatements),
     ...readDownStatements,
+    ...readChosenStatements,
   ];
   for (const [name, text] of statements) {
     assert.deepEqual(unboundTables(await parse(text)), [], name);
@@ -81,6 +90,27 @@ test('so does every statement that is built from a query', async () => {
   }
 });
 
+test('so does every statement of a search, and of a question about a value that is looked up', async () => {
+  const teamId = '0'.repeat(32);
+  const range = { fromUs: 0, toUs: 86_400_000_000 };
+  const filter = { model: ['a', null], status: ['error'] };
+  const criteria = { filter, range, minimums: { latency_ms: 5 }, text: 'x' };
+  const metadata = { tier: ['gold'] };
+  const lookedUp = { filter: { session_id: ['a'] }, groupBy: [], range, interval: null };
+  for (const { text, values } of [
+    seqsInRange(teamId, range, 9),
+    seqsBetween(teamId, criteria, 9, 1),
+    seqsAmong(teamId, criteria, [1, 2]),
+    payloadsOf(teamId, ['input', 'metadata'], [1, 2]),
+    timesOf(teamId, [1, 2]),
+    tracesOf(teamId, { ...lookedUp, metadata }),
+    tracesOf(teamId, { ...lookedUp, filter, metadata }),
+  ]) {
+    assert.deepEqual(unboundTables(await parse(text)), [], text);
+    assert.equal(values[0], teamId);
+  }
+});
+
 test('a question without values in its filter is prepared, also if a field must be set', () => {
   const query: TallyQuery = { filter: {}, groupBy: ['model'], range: null, interval: null };
   const isPrepared = (filter: TallyQuery['filter']): boolean => {
@@ -111,7 +141,7 @@ test('every combination of omitted payloads has a statement of its own among tho
       { omit: new Set(one), previewChars: null },
       { omit: new Set(one), previewChars: 9 },
     ])) {
-      const text = readDown({ page: 1, limit: 1, ...order });
+      const text = listStatement(readDownStatements, { limit: 1, ...order });
       assert.ok(checked.has(text), [...order.omit].join());
       for (const name of payloadNames) {
         assert.equal(new RegExp(`\\b${name}\\b`).test(text), !omit.includes(name), name);
@@ -176,6 +206,7 @@ test('no other file of the store holds a statement on a distributed table', () =
   assert.deepEqual(found.sort(), [
     'many-teams-statements.ts',
     'rollup-statements.ts',
+    'search-statements.ts',
     'statements.ts',
     'tally-statements.ts',
   ]);

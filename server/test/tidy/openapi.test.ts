@@ -27,10 +27,14 @@ test('the document is OpenAPI 3.1 and lists every endpoint', async () => {
     .flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`))
     .sort();
   assert.deepEqual(endpoints, [
+    'get /analytics/by-environment',
     'get /analytics/by-feature',
     'get /analytics/by-model',
+    'get /analytics/by-provider',
+    'get /analytics/by-user',
     'get /analytics/daily',
     'get /analytics/overview',
+    'get /analytics/query',
     'get /traces',
     'get /traces/{trace_id}',
     'post /traces',
@@ -65,6 +69,8 @@ test('replies hold exactly the fields that the document promises', async () => {
     cost_usd: 0.5,
     feature_name: 'f',
     user_identifier: 'u',
+    environment: 'e',
+    provider: 'p',
   };
   const posted = await service.call(key, 'POST', '/traces', body);
   const batch = { traces: [body, { model: '' }, { model: 'm' }] };
@@ -83,9 +89,15 @@ test('replies hold exactly the fields that the document promises', async () => {
     '/analytics/overview',
     '/analytics/by-model',
     '/analytics/by-feature',
+    '/analytics/by-user',
+    '/analytics/by-environment',
+    '/analytics/by-provider',
     '/analytics/daily',
+    '/analytics/query?group_by=model,error_type&interval=day&fill=zero&limit=1',
+    '/analytics/query?user_identifier=nobody',
   ]) {
-    replies.push([path, 'get', (await service.call(key, 'GET', path)).json]);
+    const { json } = await service.call(key, 'GET', path);
+    replies.push([path.replace(/\?.*/, ''), 'get', json]);
   }
   replies.push([
     '/traces/{trace_id}',

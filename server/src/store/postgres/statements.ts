@@ -8,7 +8,7 @@ import {
   shortColumns as narrowAndId,
   traceColumns as columnsOfTrace,
 } from '../trace-rows.ts';
-import type { PageRequest } from '../trace-reader.ts';
+import type { ListRequest } from '../trace-reader.ts';
 import { payloadsInsert, tracesInsert } from './trace-columns.ts';
 import type { ColumnsInsert } from './trace-columns.ts';
 
@@ -121,7 +121,7 @@ function readInChunks(
   order: 'asc' | 'desc',
   payloads: readonly PayloadName[],
   bytesMax: number,
-  { which = 't.seq between $2 and $3', isCut = false, from = '' } = {},
+  { which = 't.seq between $2 and $3', isCut = false, from = '', place = 'seq' } = {},
 ) {
   const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ') || '0';
   const isWhole = payloads.length === payloadNames.length && !isCut;
@@ -140,10 +140,10 @@ function readInChunks(
   return `
     select ${shown} from (
       select ${['t.seq', ...plain, ...read].join(', ')}, sum(${lengths}) over (
-        order by t.seq ${order} rows between unbounded preceding and 1 preceding) as bytes_before
+        order by ${place.replace('seq', 't.seq')} ${order} rows between unbounded preceding and 1 preceding) as bytes_before
       from ${source} where t.team_id = $1 and ${which}) as page
     where coalesce(bytes_before, 0) < ${bytesMax}
-    order by seq ${order}`;
+    order by ${place} ${order}`;
 }
 
 /**
@@ -165,25 +165,39 @@ export const lookUpStatements: Readonly<Record<LookupField, string>> = Object.fr
 
 export const ofOneTeam = { ...writing, ...reading };
 
-/** Newest first. One statement for each combination of payloads, whole or shortened. */
-export const readDownStatements: ReadonlyMap<string, string> = new Map(
-  combinationsOf(payloadNames).flatMap((payloads) =>
-    [false, true].map((isCut) => [
-      downName(payloads, isCut),
-      readInChunks('desc', payloads, limits.pageChunkBytesMax, { isCut }),
-    ]),
-  ),
-);
+/** One statement for each combination of payloads, whole or shortened. */
+function listStatements(order: 'asc' | 'desc', more: object): ReadonlyMap<string, string> {
+  return new Map(
+    combinationsOf(payloadNames).flatMap((payloads) =>
+      [false, true].map((isCut) => [
+        listName(payloads, isCut),
+        readInChunks(order, payloads, limits.pageChunkBytesMax, { ...more, isCut }),
+      ]),
+    ),
+  );
+}
 
-function downName(payloads: readonly PayloadName[], isCut: boolean): string {
+/** Traces between two sequence numbers, newest first. */
+export const readDownStatements = listStatements('desc', {});
+
+/** The traces with the sequence numbers $2, in their order. */
+export const readChosenStatements = listStatements('asc', {
+  which: 't.seq = any($2::bigint[])',
+  place: 'array_position($2::bigint[], seq)',
+});
+
+function listName(payloads: readonly PayloadName[], isCut: boolean): string {
   return `${payloads.join()}${isCut ? ' cut' : ''}`;
 }
 
-/** The statement that reads such a page. */
-export function readDown({ omit, previewChars = null }: PageRequest): string {
+/** The one of the statements that reads what a list shows. */
+export function listStatement(
+  statements: ReadonlyMap<string, string>,
+  { omit, previewChars = null }: ListRequest,
+): string {
   const payloads = payloadNames.filter((name) => !omit.has(name));
-  const name = downName(payloads, previewChars !== null);
-  const statement = readDownStatements.get(name);
+  const name = listName(payloads, previewChars !== null);
+  const statement = statements.get(name);
   if (statement === undefined) throw new Error(`no statement reads the payloads "${name}"`);
   return statement;
 }

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { calendarOf } from '../../core/calendar.ts';
 import type { Calendar } from '../../core/calendar.ts';
 import { FairQueue } from '../../core/fair-queue.ts';
+import { hasMetadataFilter, matchesMetadata } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { planQuery } from '../../core/query-plan.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
@@ -17,7 +18,13 @@ import { marksFromRow } from './marks-rows.ts';
 import { asFailure, isCancelled } from './postgres-failures.ts';
 import { countedColumns, ofMarks, tailOf } from './rollup-statements.ts';
 import { LongSnapshot, inSnapshot } from './snapshot.ts';
-import { TailParts, TailTooLong, addRollup, tallyFromGroupRow } from './tally-rows.ts';
+import {
+  TailParts,
+  TailTooLong,
+  addRollup,
+  metadataOfRow,
+  tallyFromGroupRow,
+} from './tally-rows.ts';
 import {
   answerOf,
   answerParts,
@@ -159,7 +166,9 @@ export function openTallyReader(
           check();
         });
       }
+      const hasMetadata = hasMetadataFilter(query);
       await snapshot.each(plan ? tail(question, plan) : tracesOf(teamId, query), (row) => {
+        if (hasMetadata && !matchesMetadata(query, metadataOfRow(row))) return;
         sheet.addTrace(countedFromRow(row));
         check();
       });

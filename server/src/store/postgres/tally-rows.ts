@@ -5,6 +5,7 @@ import type { CountedTrace } from '../../core/rollup.ts';
 import type { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import { metadataText } from '../payload.ts';
 import type { Row } from './connection.ts';
 import type { GroupParts } from './tally-statements.ts';
 
@@ -89,6 +90,11 @@ export class TailTooLong extends Failure {
       say: 'Many new traces of this team are still being added up. Try again in a moment.',
     });
   }
+}
+
+/** The metadata of a row of `tracesOf`, as JSON. */
+export function metadataOfRow(row: Row): string | null {
+  return metadataText(row['metadata'] as Buffer | null, row['zstd_mask'] as number | null);
 }
 
 /** Adds a row of `rollupsOf` or `answerOf`, which has passed the filter. */

@@ -1,11 +1,13 @@
 import { dimensionFields } from '../../core/dimensions.ts';
 import type { DimensionField, DimensionSet } from '../../core/dimensions.ts';
-import type { QueryField, TallyQuery } from '../../core/query.ts';
+import { hasMetadataFilter } from '../../core/query.ts';
+import type { QueryField, SearchCriteria, TallyQuery, TraceCriteria } from '../../core/query.ts';
 import type { QueryPlan } from '../../core/query-plan.ts';
 import { groupHash } from '../../core/rollup.ts';
 import type { Group } from '../../core/rollup.ts';
-import { columnOf } from '../../core/trace-fields.ts';
+import { columnOf, startName } from '../../core/trace-fields.ts';
 import { uuidText } from '../../core/uuid.ts';
+import { lookupBlockBits, lookupQuestion } from '../trace-lookups.ts';
 import type { Values } from './connection.ts';
 import { activeMarks, countedColumns, tailOf } from './rollup-statements.ts';
 
@@ -20,7 +22,7 @@ export interface QueryStatement {
 export type RollupPlan = Extract<QueryPlan, { kind: 'rollups' }>;
 
 /** Collects the parameters of a statement whose first one is the team. */
-class Parameters {
+export class Parameters {
   readonly values: unknown[];
 
   constructor(teamId: string) {
@@ -138,23 +140,69 @@ export function groupsOf(
   return { text, values: parameters.values, isPrepared: isPlain(query) };
 }
 
-/** The traces of a query, for questions that no rollups can answer. */
+/** The traces of a query, for questions that no rollups can answer; with metadata if the query filters by it. */
 export function tracesOf(teamId: string, query: TallyQuery): QueryStatement {
   const parameters = new Parameters(teamId);
-  const { range } = query;
-  const time = 'coalesce(t.started_at_us, t.created_at_us)';
-  const conditions = filterOf(parameters, query, (field) => `t.${columnOf(field)}`);
-  if (range) {
-    conditions.push(
-      `${time} >= ${parameters.add(range.fromUs, 'bigint')}`,
-      `${time} < ${parameters.add(range.toUs, 'bigint')}`,
-    );
-  }
+  const columns = countedColumns(labelsOf(query)).map((name) => `t.${name}`);
+  const conditions = criteriaOf(parameters, query);
+  const metadata = hasMetadataFilter(query) ? ['p.metadata', 'p.zstd_mask'] : [];
   const text = `
-    select ${countedColumns(labelsOf(query)).join(', ')} from traces t
-    where t.team_id = $1 and t.seq <= (select last_seq from team_counters where team_id = $1)
-      ${conditions.map((condition) => `and ${condition}`).join(' ')}`;
+    select ${[...columns, ...metadata].join(', ')}
+    from ${lookupQuestion(query.filter) ? inBlocks(conditions) : inOrder(conditions)}
+      ${metadata.length > 0 ? joinMetadata : ''}`;
   return { text, values: parameters.values, isPrepared: false };
+}
+
+const joinMetadata = `
+      left join lateral (
+        select metadata, zstd_mask from trace_payloads where team_id = $1 and seq = t.seq limit 1) as p on true`;
+
+function inOrder(conditions: readonly string[]): string {
+  return `(
+      select * from traces t
+      where t.team_id = $1 and t.seq <= (select last_seq from team_counters where team_id = $1)
+        ${allOf(conditions)}) as t`;
+}
+
+/** Traces that can be looked up are found one block after the other, as the indexes are ordered. As a plain join, PostgreSQL may read all traces. */
+function inBlocks(conditions: readonly string[]): string {
+  return `
+      (select first_seq, last_seq from team_counters where team_id = $1) as c,
+      generate_series(c.first_seq >> ${lookupBlockBits}, c.last_seq >> ${lookupBlockBits}) as block,
+      lateral (
+        select * from traces t
+        where t.team_id = $1 and (t.seq >> ${lookupBlockBits}) = block and t.seq <= c.last_seq
+          ${allOf(conditions)}
+        offset 0) as t`;
+}
+
+function allOf(conditions: readonly string[]): string {
+  return conditions.map((condition) => `and ${condition}`).join(' ');
+}
+
+/** When a call happened, exactly as in the index. */
+export const eventTime = `coalesce(t.${columnOf(startName)}, t.created_at_us)`;
+
+/** The conditions on the narrow columns of `traces t`. */
+export function criteriaOf(
+  parameters: Parameters,
+  criteria: TraceCriteria & Partial<SearchCriteria>,
+  time = eventTime,
+): string[] {
+  const { range, minimums = {} } = criteria;
+  return [
+    ...filterOf(parameters, criteria, (field) => `t.${columnOf(field)}`),
+    ...Object.entries(minimums).map(
+      ([name, least]) =>
+        `t.${columnOf(name as keyof typeof minimums)} >= ${parameters.add(least, 'double precision')}`,
+    ),
+    ...(range
+      ? [
+          `${time} >= ${parameters.add(range.fromUs, 'bigint')}`,
+          `${time} < ${parameters.add(range.toUs, 'bigint')}`,
+        ]
+      : []),
+  ];
 }
 
 /**
@@ -181,8 +229,7 @@ function fromRollups(
     : filterOf(parameters, query, (field) => `g.${columnOf(field)}`);
   return `
     from (${parts.join(' union all ')}) as r, rollup_groups g
-    where g.team_id = $1 and g.group_hash = r.group_hash
-      ${conditions.map((condition) => `and ${condition}`).join(' ')}`;
+    where g.team_id = $1 and g.group_hash = r.group_hash ${allOf(conditions)}`;
 }
 
 function isPlain({ filter }: TallyQuery): boolean {
@@ -192,17 +239,14 @@ function isPlain({ filter }: TallyQuery): boolean {
 /** The conditions of a filter. Both `traces` and `rollup_groups` have the status as a flag. */
 function filterOf(
   parameters: Parameters,
-  { filter }: TallyQuery,
+  { filter }: TraceCriteria,
   columnAt: (field: QueryField) => string,
 ): string[] {
   return Object.entries(filter).map(([name, accepted]) => {
     const field = name as QueryField;
     const column = columnAt(field);
     if (accepted === 'set') return `${column} is not null`;
-    if (field === 'status') {
-      const flags = accepted.flatMap((value) => flagOf(value));
-      return `${column} = any(${parameters.add(flags, 'boolean[]')})`;
-    }
+    if (field === 'status') return statusCondition(column, accepted);
     const isAny = `${column} = any(${parameters.add(
       accepted.filter((value) => value !== null),
       'text[]',
@@ -211,8 +255,11 @@ function filterOf(
   });
 }
 
-function flagOf(status: string | null): boolean[] {
-  return status === 'error' ? [true] : status === 'success' ? [false] : [];
+/** Without parameters, so that PostgreSQL can use the index of errors. */
+function statusCondition(column: string, accepted: readonly (string | null)[]): string {
+  const [hasErrors, hasSuccesses] = [accepted.includes('error'), accepted.includes('success')];
+  if (hasErrors && hasSuccesses) return 'true';
+  return hasErrors ? column : hasSuccesses ? `not ${column}` : 'false';
 }
 
 /**

@@ -1,16 +1,22 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Calendar } from '../../core/calendar.ts';
-import type { Tally, TallyQuery } from '../../core/query.ts';
-import { eventUs } from '../../core/rollup.ts';
+import { hasMetadataFilter, matchesMetadata } from '../../core/query.ts';
+import type { Tally, TallyQuery, TimeRange } from '../../core/query.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import { metadataText } from '../payload.ts';
+import { lookUpAll, lookupQuestion } from '../trace-lookups.ts';
+import type { LookupQuestion } from '../trace-lookups.ts';
 import { countedColumns, countedOfValues, prepareArrays } from './counted-traces.ts';
-import type { RowValues } from './counted-traces.ts';
-import { rowIdOf, teamOfRowId } from './row-id.ts';
+import type { ArrayStatement, RowValues } from './counted-traces.ts';
+import { criteriaSql, eventTime } from './criteria-sql.ts';
+import type { FilterSql } from './filter-sql.ts';
+import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import { refuseLarge } from './tally-reader.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
+import { prepareLookups } from './trace-lookups.ts';
 
 /**
  * Answers a query that no rollup covers from the traces themselves. Traces never change, so the sequence number at which it began is
@@ -24,49 +30,97 @@ export async function evaluate(
 ): Promise<Tally[]> {
   const endMs = performance.now() + limits.evaluationMsMax;
   const sheet = new TallySheet(query, calendar);
-  const next = chunks(db, team, query);
-  for (;;) {
-    const rows = next();
-    for (const row of rows) sheet.addTrace(countedOfValues(row));
+  const hasMetadata = hasMetadataFilter(query);
+  for await (const rows of chunksOf(new Reading(db, team, query))) {
+    for (const row of rows) {
+      const metadata = row.slice(-2) as unknown as StoredMetadata;
+      if (hasMetadata && !matchesMetadata(query, metadataText(...metadata))) continue;
+      sheet.addTrace(countedOfValues(row));
+    }
     refuseLarge(sheet);
-    if (rows.length < limits.evaluationChunkRows) return sheet.tallies();
     if (performance.now() > endMs) throw new Failure('question_too_wide');
     await nextTurn();
   }
+  return sheet.tallies();
 }
 
-/** Returns a function that reads the next rows: by sequence number, or by the time of the call if the query has a range. */
-function chunks(
-  db: DatabaseSync,
-  { teamNo, firstSeq, lastSeq }: TeamSnapshot,
-  { range }: TallyQuery,
-): () => RowValues[] {
-  const read = (where: string, order: string) =>
-    prepareArrays(
-      db,
-      `select ${countedColumns} from traces where ${where} order by ${order} limit ${limits.evaluationChunkRows}`,
-    );
-  if (range === null) {
-    const statement = read(`key between ${rowIdOf} and ${rowIdOf}`, 'key');
-    let seq = firstSeq;
-    return () => {
-      const rows = statement.all(teamNo, seq, teamNo, lastSeq);
-      seq = ((rows.at(-1)?.[0] as number | undefined) ?? lastSeq) + 1;
-      return rows;
-    };
+type StoredMetadata = [bytes: Uint8Array | null, zstdMask: number | null];
+
+/** An entry of the index on times. Sequence numbers begin at 1. */
+type TimeEntry = readonly [us: number, seq: number];
+
+function chunksOf(reading: Reading): AsyncIterable<RowValues[]> {
+  const lookup = lookupQuestion(reading.query.filter);
+  if (lookup) return reading.byLookup(lookup);
+  return reading.query.range === null ? reading.bySequence() : reading.byTime(reading.query.range);
+}
+
+/** The ways to read the traces of a query in chunks. SQLite filters them: this takes a third of the time that JavaScript takes. */
+class Reading {
+  readonly query: TallyQuery;
+  readonly #db: DatabaseSync;
+  readonly #team: TeamSnapshot;
+  readonly #where: FilterSql;
+  readonly #columns: string;
+  readonly #tables: string;
+
+  constructor(db: DatabaseSync, team: TeamSnapshot, query: TallyQuery) {
+    this.#db = db;
+    this.#team = team;
+    this.query = query;
+    this.#where = criteriaSql(query);
+    const hasMetadata = hasMetadataFilter(query);
+    this.#columns = hasMetadata ? `${countedColumns}, metadata, zstd_mask` : countedColumns;
+    this.#tables = hasMetadata ? 'traces left join trace_payloads using (key)' : 'traces';
   }
-  const statement = read(
-    `${teamOfRowId} = ? and (${eventTime}, key) > (?, ${rowIdOf}) and ${eventTime} < ? and key <= ${rowIdOf}`,
-    `${eventTime}, key`,
-  );
-  let after = [range.fromUs, teamNo, 0];
-  return () => {
-    const rows = statement.all(teamNo, ...after, range.toUs, teamNo, lastSeq);
-    const last = rows.at(-1);
-    if (last) after = [eventUs(countedOfValues(last)), teamNo, last[0] as number];
-    return rows;
-  };
-}
 
-/** Exactly as in the index. */
-const eventTime = 'coalesce(started_at_us, created_at_us)';
+  async *bySequence(): AsyncGenerator<RowValues[]> {
+    const { teamNo, firstSeq, lastSeq } = this.#team;
+    const read = this.#prepare(`key between ${rowIdOf} and ${rowIdOf}`);
+    for (let seq = firstSeq; seq <= lastSeq; seq += limits.evaluationChunkRows) {
+      const toSeq = Math.min(lastSeq, seq + limits.evaluationChunkRows - 1);
+      yield read.all(teamNo, seq, teamNo, toSeq, ...this.#where.values);
+    }
+  }
+
+  /** A chunk ends at an entry of the index, so that its size does not depend on the filter. */
+  async *byTime({ fromUs, toUs }: TimeRange): AsyncGenerator<RowValues[]> {
+    const { teamNo, lastSeq } = this.#team;
+    const after = `${teamOfRowId} = ? and (${eventTime}, key) > (?, ${rowIdOf})`;
+    const readEnd = prepareArrays(
+      this.#db,
+      `select ${eventTime}, ${seqOfRowId} from traces where ${after} and ${eventTime} < ?
+       order by ${eventTime}, key limit 1 offset ${limits.evaluationChunkRows - 1}`,
+    );
+    const read = this.#prepare(
+      `${after} and (${eventTime}, key) <= (?, ${rowIdOf}) and key <= ${rowIdOf}`,
+    );
+    for (let from: TimeEntry = [fromUs, 0]; ;) {
+      const [end] = readEnd.all(teamNo, from[0], teamNo, from[1], toUs) as unknown as TimeEntry[];
+      const to = end ?? [toUs, 0];
+      const bounds = [from[0], teamNo, from[1], to[0], teamNo, to[1], teamNo, lastSeq];
+      yield read.all(teamNo, ...bounds, ...this.#where.values);
+      if (!end) return;
+      from = end;
+    }
+  }
+
+  async *byLookup({ field, values }: LookupQuestion): AsyncGenerator<RowValues[]> {
+    const lookUp = prepareLookups(this.#db);
+    const { teamNo, lastSeq } = this.#team;
+    const read = this.#prepare('key in (select (? << 40) | value from json_each(?))');
+    const found = lookUpAll(values, lastSeq + 1, async (value, beforeSeq) =>
+      lookUp(this.#team, field, value, beforeSeq),
+    );
+    for await (const seqs of found) {
+      yield read.all(teamNo, JSON.stringify(seqs), ...this.#where.values);
+    }
+  }
+
+  #prepare(where: string): ArrayStatement {
+    return prepareArrays(
+      this.#db,
+      `select ${this.#columns} from ${this.#tables} where ${where}${this.#where.text}`,
+    );
+  }
+}

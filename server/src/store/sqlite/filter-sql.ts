@@ -14,13 +14,11 @@ export function filterSql(filter: TraceFilter, prefix: string): FilterSql {
     const field = name as QueryField;
     const column = `${prefix}${columnOf(field)}`;
     if (accepted === 'set') return { text: `${column} is not null`, values: [] };
+    if (field === 'status') return { text: statusSql(column, accepted), values: [] };
     const values = accepted.filter((value) => value !== null);
     return {
       text: `(${column} in (select value from json_each(?)) or (? and ${column} is null))`,
-      values: [
-        JSON.stringify(field === 'status' ? values.map(flagOf) : values),
-        accepted.includes(null) ? 1 : 0,
-      ],
+      values: [JSON.stringify(values), accepted.includes(null) ? 1 : 0],
     };
   });
   return {
@@ -29,7 +27,10 @@ export function filterSql(filter: TraceFilter, prefix: string): FilterSql {
   };
 }
 
-/** Null for anything that is not a status: it equals no column. */
-function flagOf(status: string): number | null {
-  return status === 'error' ? 1 : status === 'success' ? 0 : null;
+/** Without parameters, so that SQLite can use the index of errors. */
+function statusSql(column: string, accepted: readonly (string | null)[]): string {
+  const flags = ['success', 'error'].flatMap((status, flag) =>
+    accepted.includes(status) ? [flag] : [],
+  );
+  return flags.length === 1 ? `${column} = ${flags[0]}` : `${column} in (${flags.join(', ')})`;
 }

@@ -60,7 +60,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       options.rolling === 'manual' ? null : (options.rollBounds ?? defaultRollBounds);
     const rolling = rollBounds && { bounds: rollBounds, isServer: role === 'server' };
     const methods = {
-      ...translateFailures(openTracePages(reading)),
+      ...translateFailures(openTracePages(reading, readingClient)),
       ...translateFailures(openTallies(reading, readingClient)),
       ...translateFailures(openTraceLookups(reading)),
       ...translateFailures(roller),

@@ -1,15 +1,22 @@
 import { Worker } from 'node:worker_threads';
 import { FairQueue } from '../../core/fair-queue.ts';
-import type { Tally, TallyQuery } from '../../core/query.ts';
+import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { TallyList } from '../trace-reader.ts';
+import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
 import { WideReads } from '../wide-reads.ts';
 import type { OpenFiles } from './open-files.ts';
 import { unpackTally } from './packed-tally.ts';
 import type { PackedTally } from './packed-tally.ts';
-import type { FromReading, ReadingData, ReadingQuestion, ToReading } from './reading-messages.ts';
+import type {
+  FromReading,
+  ReadingData,
+  ReadingQuestion,
+  SearchQuestion,
+  ToReading,
+} from './reading-messages.ts';
 
 /** The main thread's client of the reading thread. */
 export interface ReadingClient {
@@ -17,6 +24,14 @@ export interface ReadingClient {
   gather(teamId: string, query: TallyQuery, rowsMax: number | null): Promise<readonly Tally[]>;
   /** All tallies of a list that may be too long for memory. */
   list(teamId: string, query: TallyQuery): Promise<TallyList>;
+  /** Which traces are found. Searches and questions about sums do not wait for each other. */
+  search(
+    teamId: string,
+    criteria: SearchCriteria,
+    bounds: SearchBounds,
+    isWanted?: () => boolean,
+  ): Promise<FoundSeqs>;
+  ordered(teamId: string, search: OrderedSearch, isWanted?: () => boolean): Promise<FoundPlaces>;
   close(): void;
 }
 
@@ -31,6 +46,15 @@ export function openReadingClient(
   const turns = new FairQueue(
     { runningMax: 1, teamRunningMax: 1, teamWaitingMax: limits.wideReadsWaitingMax },
     () => new Failure('reads_busy'),
+  );
+
+  const searches = new FairQueue(
+    {
+      runningMax: limits.searchesMax,
+      teamRunningMax: 1,
+      teamWaitingMax: limits.searchesWaitingMax,
+    },
+    () => new Failure('reads_busy', { say: 'Too many searches of this team are waiting.' }),
   );
 
   function running(): ReadingThread {
@@ -62,6 +86,14 @@ export function openReadingClient(
         return { next: () => own.ask({ kind: 'next', list }), close };
       });
     },
+    search(teamId, criteria, bounds, isWanted) {
+      const question = { kind: 'search', teamId, criteria, bounds } as const;
+      return searches.run(teamId, async () => running().find<FoundSeqs>(question), isWanted);
+    },
+    ordered(teamId, search, isWanted) {
+      const question = { kind: 'ordered', teamId, search } as const;
+      return searches.run(teamId, async () => running().find<FoundPlaces>(question), isWanted);
+    },
     close() {
       thread?.end();
     },
@@ -71,7 +103,7 @@ export function openReadingClient(
 /** Every question gets a reply, even if the thread dies. */
 class ReadingThread {
   readonly #worker: Worker;
-  readonly #waiting = new Map<number, PromiseWithResolvers<readonly Tally[]>>();
+  readonly #waiting = new Map<number, PromiseWithResolvers<unknown>>();
   #tickets = 0;
   #endedBy: string | null = null;
 
@@ -92,18 +124,26 @@ class ReadingThread {
   }
 
   ask(question: ReadingQuestion): Promise<readonly Tally[]> {
+    return this.#send(question) as Promise<readonly Tally[]>;
+  }
+
+  find<T extends FoundSeqs | FoundPlaces>(question: SearchQuestion): Promise<T> {
+    return this.#send(question) as Promise<T>;
+  }
+
+  end(): void {
+    void this.#worker.terminate();
+  }
+
+  #send(question: ToReading['question']): Promise<unknown> {
     if (this.#endedBy !== null) return Promise.reject(unavailable(this.#endedBy));
     const ticket = ++this.#tickets;
-    const answer = Promise.withResolvers<readonly Tally[]>();
+    const answer = Promise.withResolvers();
     this.#waiting.set(ticket, answer);
     this.#worker.ref();
     const message: ToReading = { ticket, question };
     this.#worker.postMessage(message);
     return answer.promise;
-  }
-
-  end(): void {
-    void this.#worker.terminate();
   }
 
   #settle(message: FromReading): void {
@@ -115,7 +155,7 @@ class ReadingThread {
       return;
     }
     try {
-      answer?.resolve(message.tallies.map(unpacked));
+      answer?.resolve(message.kind === 'found' ? message.found : message.tallies.map(unpacked));
     } catch (error) {
       // Damaged sums. An error in this listener would end the process.
       answer?.reject(error);

@@ -1,5 +1,6 @@
-import type { Tally, TallyQuery } from '../../core/query.ts';
+import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
 import type { ErrorCode } from '../../errors.ts';
+import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
 import type { PackedTally } from './packed-tally.ts';
 
 /** Messages between the main thread and the reading thread. */
@@ -16,11 +17,17 @@ export type ReadingQuestion =
   | { kind: 'next'; list: number }
   | { kind: 'close'; list: number };
 
+/** A question about single traces. */
+export type SearchQuestion =
+  | { kind: 'search'; teamId: string; criteria: SearchCriteria; bounds: SearchBounds }
+  | { kind: 'ordered'; teamId: string; search: OrderedSearch };
+
 export interface ToReading {
   ticket: number;
-  question: ReadingQuestion;
+  question: ReadingQuestion | SearchQuestion;
 }
 
 export type FromReading =
   | { kind: 'tallies'; ticket: number; tallies: readonly (Tally | PackedTally)[] }
+  | { kind: 'found'; ticket: number; found: FoundSeqs | FoundPlaces }
   | { kind: 'failed'; ticket: number; code: ErrorCode; reason: string };

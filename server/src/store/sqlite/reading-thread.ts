@@ -3,12 +3,21 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import { everyTrace, inOrderOfCalls, searchTraces } from '../trace-search.ts';
+import type { FoundPlaces, FoundSeqs } from '../trace-search.ts';
 import { openReading } from './connection.ts';
 import { evaluate } from './evaluation.ts';
 import { listQuestion, openGroupList, prepareGroupLists, topGroups } from './group-list.ts';
 import type { GroupList } from './group-list.ts';
 import type { PackedTally } from './packed-tally.ts';
-import type { FromReading, ReadingData, ReadingQuestion, ToReading } from './reading-messages.ts';
+import type {
+  FromReading,
+  ReadingData,
+  ReadingQuestion,
+  SearchQuestion,
+  ToReading,
+} from './reading-messages.ts';
+import { prepareSearches } from './search-driver.ts';
 import { failureOf } from './sqlite-failures.ts';
 import { TallyReader } from './tally-reader.ts';
 
@@ -17,18 +26,30 @@ const port = parentPort;
 const db = openReading((workerData as ReadingData).path);
 prepareGroupLists(db);
 const reader = new TallyReader(db);
+const driverOf = prepareSearches(db);
 
 /** Lists that are being read. Null while one is being gathered. */
 const lists = new Map<number, GroupList | null>();
 let tables = 0;
 
 port.on('message', ({ ticket, question }: ToReading) => {
-  answer(question).then(
-    (tallies) => reply({ kind: 'tallies', ticket, tallies }),
-    (error: unknown) =>
-      reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
+  const answered =
+    question.kind === 'search' || question.kind === 'ordered'
+      ? find(question).then((found) => reply({ kind: 'found', ticket, found }))
+      : answer(question).then((tallies) => reply({ kind: 'tallies', ticket, tallies }));
+  answered.catch((error: unknown) =>
+    reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
   );
 });
+
+async function find(question: SearchQuestion): Promise<FoundSeqs | FoundPlaces> {
+  const criteria = question.kind === 'search' ? question.criteria : everyTrace;
+  const driver = driverOf(question.teamId, criteria);
+  if (!driver) return { seqs: [], next: null };
+  return question.kind === 'search'
+    ? searchTraces(driver, criteria, question.bounds)
+    : inOrderOfCalls(driver, question.search);
+}
 
 function reply(message: FromReading): void {
   port.postMessage(message);
@@ -40,7 +61,7 @@ async function answer(question: ReadingQuestion): Promise<readonly (Tally | Pack
       const { teamId, query, rowsMax } = question;
       const list = await gather(teamId, query, rowsMax);
       try {
-        return everything(list);
+        return allOf(list);
       } finally {
         list.close();
       }
@@ -71,7 +92,7 @@ function nextOf(list: number): (Tally | PackedTally)[] {
   return open.next();
 }
 
-function everything(list: GroupList): (Tally | PackedTally)[] {
+function allOf(list: GroupList): (Tally | PackedTally)[] {
   const all: (Tally | PackedTally)[] = [];
   for (let chunk = list.next(); chunk.length > 0; chunk = list.next()) all.push(...chunk);
   return all;

@@ -8,6 +8,7 @@ import { blockOf, unpackSeqs } from './lookup-blocks.ts';
 import { ofLookup } from './lookup-table.ts';
 import { rowIdOf, seqOfRowId, seqMax } from './row-id.ts';
 import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
+import type { TeamSnapshot } from './team-snapshot.ts';
 
 interface Statements {
   ofTail: ArrayStatement;
@@ -16,6 +17,21 @@ interface Statements {
 
 export function openTraceLookups(db: DatabaseSync): TraceLookups {
   const snapshotOf = prepareSnapshots(db);
+  const seqsOf = prepareLookups(db);
+  return {
+    async lookUp(teamId, field, value, beforeSeq) {
+      return inSnapshot(db, () => {
+        const team = snapshotOf(teamId);
+        return team ? seqsOf(team, field, value, beforeSeq) : [];
+      });
+    },
+  };
+}
+
+/** Returns a function that looks up the traces of a value, newest first, at most `lookupRowsMax`, as of a snapshot. */
+export function prepareLookups(
+  db: DatabaseSync,
+): (team: TeamSnapshot, field: LookupField, value: string, beforeSeq?: number) => number[] {
   const ofBlock = prepareArrays(db, `select seqs from trace_lookups where ${ofLookup}`);
   const statements = new Map<LookupField, Statements>(
     lookupFields.map((field) => [field, prepareStatements(db, field)]),
@@ -29,29 +45,23 @@ export function openTraceLookups(db: DatabaseSync): TraceLookups {
     return seqs.filter((seq) => seq <= lastSeq).reverse();
   }
 
-  return {
-    async lookUp(teamId, field, value, beforeSeq = seqMax) {
-      const read = statements.get(field);
-      return inSnapshot(db, () => {
-        const team = snapshotOf(teamId);
-        if (!team || !read) return [];
-        const { teamNo, firstSeq, lastSeq, marks } = team;
-        const rolledSeq = marks.rolledSeq.wide;
-        const toSeq = Math.min(lastSeq, beforeSeq - 1);
-        const tail = [teamNo, rolledSeq + 1, teamNo, toSeq] as const;
-        const rows = read.ofTail.all(...tail, value, limits.lookupRowsMax);
-        const hash = lookupHash(field, value);
-        const lastLookup = Math.min(rolledSeq, toSeq);
-        for (let block = blockOf(lastLookup); block >= blockOf(firstSeq); block--) {
-          const missing = limits.lookupRowsMax - rows.length;
-          if (missing <= 0) break;
-          const seqs = candidates(teamNo, block, hash, lastLookup);
-          if (seqs.length === 0) continue;
-          rows.push(...read.ofSeqs.all(JSON.stringify(seqs), teamNo, value, missing));
-        }
-        return rows.map(([seq]) => seq as number);
-      });
-    },
+  return ({ teamNo, firstSeq, lastSeq, marks }, field, value, beforeSeq = seqMax) => {
+    const read = statements.get(field);
+    if (!read) return [];
+    const rolledSeq = marks.rolledSeq.wide;
+    const toSeq = Math.min(lastSeq, beforeSeq - 1);
+    const tail = [teamNo, rolledSeq + 1, teamNo, toSeq] as const;
+    const rows = read.ofTail.all(...tail, value, limits.lookupRowsMax);
+    const hash = lookupHash(field, value);
+    const lastLookup = Math.min(rolledSeq, toSeq);
+    for (let block = blockOf(lastLookup); block >= blockOf(firstSeq); block--) {
+      const missing = limits.lookupRowsMax - rows.length;
+      if (missing <= 0) break;
+      const seqs = candidates(teamNo, block, hash, lastLookup);
+      if (seqs.length === 0) continue;
+      rows.push(...read.ofSeqs.all(JSON.stringify(seqs), teamNo, value, missing));
+    }
+    return rows.map(([seq]) => seq as number);
   };
 }
 

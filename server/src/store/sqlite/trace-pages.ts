@@ -8,7 +8,8 @@ import { limits } from '../../limits.ts';
 import { chunkWork, pageRange, tracesMissing } from '../page-range.ts';
 import { emptyCounter } from '../sequencer.ts';
 import { shortColumns, traceColumns, traceFromRow } from '../trace-rows.ts';
-import type { PageRequest, TraceReader } from '../trace-reader.ts';
+import type { ListRequest, PageRequest, TraceChunks, TraceReader } from '../trace-reader.ts';
+import type { ReadingClient } from './reading-client.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 
 const teamNo = '(select no from teams where id = ?)';
@@ -22,7 +23,10 @@ interface TeamNumber {
  * Reads traces on a separate connection, so that reads neither wait for the writer nor delay it. Every statement is read to its end
  * before anything else runs: an open one would keep the connection at its old snapshot and hide acknowledged traces.
  */
-export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'trace' | 'range'> {
+export function openTracePages(
+  db: DatabaseSync,
+  reading: Pick<ReadingClient, 'search' | 'ordered'>,
+): Pick<TraceReader, 'page' | 'trace' | 'range' | 'search' | 'ordered'> {
   const begin = db.prepare('begin');
   const end = db.prepare('commit');
   const readCounter = db.prepare(
@@ -32,10 +36,11 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
     select ${traceColumns} from ${traceTables} where id = ? and ${teamOfRowId} = ${teamNo}`);
   const readForward = db.prepare(`
     select ${traceColumns} from ${traceTables} where key between ${rowIdOf} and ${rowIdOf} order by key`);
-  const readDown = downStatements(db);
+  const readDown = listStatements(db, `key between ${rowIdOf} and ${rowIdOf} order by key desc`);
+  const readOne = listStatements(db, `key = ${rowIdOf}`);
 
   /** Traces from `fromSeq` down to `toSeq`, or fewer if their payloads fill a chunk before that. */
-  function readChunk(team: TeamNumber, fromSeq: number, toSeq: number, request: PageRequest) {
+  function readChunk(team: TeamNumber, fromSeq: number, toSeq: number, request: ListRequest) {
     const traces: Trace[] = [];
     let chars = 0;
     let seq = fromSeq + 1;
@@ -48,6 +53,36 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
     }
     if (traces.length === 0) throw tracesMissing(`up to ${fromSeq}`);
     return { traces, nextSeq: seq - 1 };
+  }
+
+  /** The first of the chosen traces, as many as fit into a chunk. */
+  function readChosen(team: TeamNumber, seqs: readonly number[], request: ListRequest): Trace[] {
+    const traces: Trace[] = [];
+    let chars = 0;
+    for (const seq of seqs) {
+      const row = readOne(request).get(team.no, seq);
+      if (!row) throw tracesMissing(`with number ${seq}`);
+      const trace = traceFromRow(row, team.id, request.previewChars);
+      traces.push(trace);
+      chars += (row['skipped_bytes'] as number) + chunkWork(row, trace, request);
+      if (chars >= limits.pageChunkBytesMax) break;
+    }
+    return traces;
+  }
+
+  /** Traces in the given order. Only a chunk of them is in memory at once. */
+  function chosen(teamId: string, seqs: readonly number[], request: ListRequest): TraceChunks {
+    const team = { id: teamId, no: (readCounter.get(teamId)?.['team_no'] ?? 0) as number };
+    const first = readChosen(team, seqs, request);
+    async function* rest() {
+      for (let at = first.length; at < seqs.length;) {
+        await nextTurn();
+        const traces = readChosen(team, seqs.slice(at), request);
+        at += traces.length;
+        yield traces;
+      }
+    }
+    return { first, rest: first.length === seqs.length ? null : rest() };
   }
 
   /** Reads the counter and the first chunk in one transaction, so that they are consistent. */
@@ -83,6 +118,21 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
       }
       return { total, first, rest: nextSeq < toSeq ? null : rest() };
     },
+    async search(teamId, request, isWanted) {
+      const { criteria, beforeSeq, limit: rowsMax } = request;
+      const bounds = { beforeSeq, rowsMax, msMax: limits.searchMsMax };
+      const { seqs, next } = await reading.search(teamId, criteria, bounds, isWanted);
+      return { ...chosen(teamId, seqs, request), next };
+    },
+    async ordered(teamId, request, isWanted) {
+      const { field, value, after, limit: rowsMax } = request;
+      const { seqs, next } = await reading.ordered(
+        teamId,
+        { field, value, after, rowsMax },
+        isWanted,
+      );
+      return { ...chosen(teamId, seqs, request), next };
+    },
     async trace(teamId, id) {
       const row = readTrace.get(uuidBytes(id), teamId);
       return row ? traceFromRow(row, teamId) : null;
@@ -99,7 +149,7 @@ export function openTracePages(db: DatabaseSync): Pick<TraceReader, 'page' | 'tr
 const emptyPage = { traces: [], nextSeq: -1 };
 
 /** One statement for each set of payloads, whole or shortened: omitted payloads are not read from disk. */
-function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSync {
+function listStatements(db: DatabaseSync, where: string): (request: ListRequest) => StatementSync {
   const prepared = new Map<string, StatementSync>();
   const stored = storedOrder(db);
   return ({ omit, previewChars = null }) => {
@@ -115,8 +165,7 @@ function downStatements(db: DatabaseSync): (request: PageRequest) => StatementSy
     ].join(', ');
     let statement = prepared.get(columns);
     if (!statement) {
-      statement = db.prepare(`
-        select ${columns} from ${traceTables} where key between ${rowIdOf} and ${rowIdOf} order by key desc`);
+      statement = db.prepare(`select ${columns} from ${traceTables} where ${where}`);
       prepared.set(columns, statement);
     }
     return statement;
