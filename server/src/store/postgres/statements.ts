@@ -67,7 +67,7 @@ const writing = {
   forgetRequests: `
     delete from idempotency where team_id = $1 and key_hash in (
       select key_hash from idempotency where team_id = $1 and expires_at_us <= $2
-      limit ${limits.idempotencySweepRowsMax})`,
+      limit $3)`,
 
   takeRequests: `
     insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
@@ -300,8 +300,8 @@ export const ofManyTeams = {
     using (
       select u.team_id, expired.key_hash from unnest($1::uuid[]) as u(team_id), lateral (
         select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= $2
-        limit ${limits.idempotencySweepRowsMax}) as expired
-      limit ${limits.postgresSharedSweepRowsMax}) as swept
+        limit $3) as expired
+      limit $4) as swept
     where i.team_id = swept.team_id and i.key_hash = swept.key_hash`,
 
   takeRequests: `
