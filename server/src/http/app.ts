@@ -10,7 +10,7 @@ import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
 import type { KeyInUse } from './authenticator.ts';
-import { acceptOnlyJson } from './body-parser.ts';
+import { acceptBodies } from './body-parser.ts';
 import { openFailureLog } from './failure-log.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
 import { openAddressLimiter, openLimiter } from './limiter.ts';
@@ -24,6 +24,7 @@ import { getByFeature, getByModel, getDaily, getOverview } from './routes/analyt
 import { getTrace } from './routes/get-trace.ts';
 import { getTraces } from './routes/get-traces.ts';
 import { openapi } from './routes/openapi.ts';
+import { otlp } from './routes/otlp.ts';
 import { postTrace } from './routes/post-trace.ts';
 import { postTraceBatch } from './routes/post-trace-batch.ts';
 import { probes } from './routes/probes.ts';
@@ -32,12 +33,14 @@ import { components } from './schemas.ts';
 import { serverOptions } from './server-options.ts';
 import type { ServerSettings } from './server-options.ts';
 import { openSessions } from './sessions.ts';
+import { openSignalLog } from './signal-log.ts';
 import { refuseUnknownParameters } from './strict-query.ts';
 
 /** Every endpoint, under the base path. */
 const routes: readonly Route[] = [
   postTrace,
   postTraceBatch,
+  otlp,
   getTraces,
   getTrace,
   getOverview,
@@ -50,7 +53,8 @@ const routes: readonly Route[] = [
   probes,
 ];
 
-export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate'> {
+export interface AppOptions
+  extends ServerSettings, Omit<RouteDeps, 'gate' | 'failures' | 'signalLog'> {
   keys: KeyDirectory;
   envKey: KeyInUse | null;
   version: string;
@@ -67,7 +71,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
 
   const allowedAt = watchRoutes(app);
   refuseUnknownParameters(app);
-  acceptOnlyJson(app, bodyBudget);
+  acceptBodies(app, bodyBudget, basePath);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(failures, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
@@ -86,9 +90,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
     if (request.is404) refusePath(allowedAt(request.url));
     done();
   });
+  const signalLog = openSignalLog(logger);
   app.addHook('onClose', async () => {
     replyBudget.close();
     failures.close();
+    signalLog.close();
   });
   // Failed requests are logged by the error handler.
   if (logger.level === 'debug') {
@@ -106,7 +112,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   await app.register(rateLimit, { global: false });
   for (const schema of components) app.addSchema(schema);
 
-  const deps: RouteDeps = { ...options, gate: await openGate(app, options) };
+  const gate = await openGate(app, options);
+  const deps: RouteDeps = { ...options, gate, failures, signalLog };
   await app.register(
     async (scope: App) => {
       for (const route of routes) route(scope, deps);

@@ -7,7 +7,9 @@ import type { App } from './app-type.ts';
 import type { Gate } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Page } from './dashboard/assets.ts';
+import type { FailureLog } from './failure-log.ts';
 import type { ReplyBudget } from './reply-budget.ts';
+import type { SignalLog } from './signal-log.ts';
 
 /** The dependencies of routes. Each route takes only those that it needs. */
 export interface RouteDeps {
@@ -17,6 +19,9 @@ export interface RouteDeps {
   probe: Probe;
   clock: Clock;
   gate: Gate;
+  failures: FailureLog;
+  /** For routes that accept calls in the forms of other tools. */
+  signalLog: SignalLog;
   /** For routes with a request body. */
   bodyBudget: BodyBudget;
   /** For routes whose replies may be large. */
