@@ -1,11 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../core/clock.ts';
-import type { TraceDraft } from '../core/trace-fields.ts';
 import type { Admission } from '../ingest/admission.ts';
 import { limits } from '../limits.ts';
-import type { CallIds } from '../store/trace-writer.ts';
 import { callOf } from './protocols/call-draft.ts';
+import type { Call } from './protocols/call-draft.ts';
+import { malformedSignal } from './protocols/otlp-signals.ts';
 import { MalformedProtobuf } from './protocols/protobuf-reader.ts';
+import { joinReports } from './protocols/same-calls.ts';
 import { RejectedSignal } from './protocols/signal.ts';
 import type { Signal } from './protocols/signal.ts';
 import { noSignals } from './signal-log.ts';
@@ -32,16 +33,17 @@ export async function storeCalls(
 ): Promise<StoredCalls> {
   const counts = noSignals();
   const reasons = new Map<string, number>();
-  let drafts: TraceDraft[] = [];
-  let calls: CallIds[] = [];
+  let calls: Call[] = [];
   let turnStartMs = performance.now();
 
   async function flush(): Promise<void> {
-    if (drafts.length === 0) return;
-    const part = { drafts, calls };
-    drafts = [];
+    if (calls.length === 0) return;
+    const reported = joinReports(calls);
+    counts.duplicate += calls.length - reported.length;
     calls = [];
-    const appended = await writes.append(teamId, part.drafts, null, part.calls);
+    const drafts = reported.map(({ draft }) => draft);
+    const ids = reported.map((one) => one.ids);
+    const appended = await writes.append(teamId, drafts, null, ids);
     if (appended.kind !== 'recorded') throw new Error('a request without a key was replayed');
     counts.stored += appended.traces.length;
     counts.duplicate += appended.duplicates;
@@ -56,11 +58,8 @@ export async function storeCalls(
     else if (typeof call === 'string') {
       counts.rejected += 1;
       reasons.set(call, (reasons.get(call) ?? 0) + 1);
-    } else {
-      drafts.push(call.draft);
-      calls.push(call.ids);
-    }
-    if (drafts.length >= limits.otlpCallsMax) await flush();
+    } else calls.push(call);
+    if (calls.length >= limits.otlpCallsMax) await flush();
     // Other requests have their turn, too.
     if (++count % checkedSignals === 0 && performance.now() - turnStartMs > limits.heavyTurnMsMax) {
       await nextTurn();
@@ -83,5 +82,3 @@ function readCall(signal: Signal, nowUs: number): ReturnType<typeof callOf> | st
     throw error;
   }
 }
-
-const malformedSignal = 'it is not valid protobuf';

@@ -9,17 +9,19 @@ const responseMark = (id: string): string => `r:${id}`;
 /** Of a span that contains a stored call: an outer instrumentation reports the same call again. */
 const outerMark = (id: string): string => `o:${id}`;
 
-/** The marks that show that a call was stored before. */
-export function marksToFind(calls: readonly (CallIds | null)[]): string[] {
-  const marks: string[] = [];
-  for (const ids of calls) if (ids) pushMarksToFind(marks, ids);
-  return marks;
-}
+type Calls = NonNullable<TraceWrite['calls']>;
 
-function pushMarksToFind(marks: string[], { span, outerSpan, response }: CallIds): void {
-  if (span !== null) marks.push(spanMark(span), outerMark(span));
-  if (outerSpan !== null) marks.push(spanMark(outerSpan));
-  if (response !== null) marks.push(responseMark(response));
+/** The marks that show that a call was stored before. */
+export function marksToFind(calls: Calls): string[] {
+  const marks: string[] = [];
+  for (const reports of calls) {
+    for (const { span, outerSpan, response } of reports) {
+      if (span !== null) marks.push(spanMark(span), outerMark(span));
+      if (outerSpan !== null) marks.push(spanMark(outerSpan));
+      if (response !== null) marks.push(responseMark(response));
+    }
+  }
+  return marks;
 }
 
 /** Marks that were found or added. */
@@ -33,16 +35,12 @@ export interface CountedWrite {
   write: TraceWrite;
   /** The indexes of the drafts that were left out, ascending. */
   duplicates: readonly number[];
-  /** The marks to store with the rest. */
+  /** The marks to store with the rest; empty if there is no rest. */
   marks: readonly string[];
 }
 
 /** Leaves out calls with a mark in `seen`, and those that the write contains twice. Adds the marks of the others to `seen`. */
-export function countOnce(
-  write: TraceWrite,
-  calls: readonly (CallIds | null)[],
-  seen: SeenMarks,
-): CountedWrite {
+export function countOnce(write: TraceWrite, calls: Calls, seen: SeenMarks): CountedWrite {
   const duplicates: number[] = [];
   const marks: string[] = [];
   const remember = (mark: string): void => {
@@ -50,22 +48,25 @@ export function countOnce(
     seen.add(mark);
     marks.push(mark);
   };
-  for (const [i, ids] of calls.entries()) {
-    if (!ids) continue;
-    const { span, outerSpan, response } = ids;
-    if (isSeen(ids, seen)) {
-      duplicates.push(i);
-      continue;
+  for (const [i, reports] of calls.entries()) {
+    const isDuplicate = reports.some((ids) => isSeen(ids, seen));
+    if (isDuplicate) duplicates.push(i);
+    for (const { span, outerSpan, response } of reports) {
+      // What is around a duplicate is around the stored call, too.
+      if (outerSpan !== null) remember(outerMark(outerSpan));
+      if (span !== null && !isDuplicate) remember(spanMark(span));
+      if (response !== null) remember(responseMark(response));
     }
-    if (span !== null) remember(spanMark(span));
-    if (outerSpan !== null) remember(outerMark(outerSpan));
-    if (response !== null) remember(responseMark(response));
   }
   if (duplicates.length === 0) return { write, duplicates, marks };
   const isLeftOut = new Set(duplicates);
   const drafts = write.drafts.filter((_, i) => !isLeftOut.has(i));
   const timesUs = write.timesUs?.filter((_, i) => !isLeftOut.has(i)) ?? null;
-  return { write: { ...write, drafts, timesUs }, duplicates, marks };
+  return {
+    write: { ...write, drafts, timesUs },
+    duplicates,
+    marks: drafts.length > 0 ? marks : [],
+  };
 }
 
 function isSeen({ span, outerSpan, response }: CallIds, seen: SeenMarks): boolean {

@@ -8,8 +8,8 @@ export interface TraceWrite {
   drafts: readonly TraceDraft[];
   /** Set if the request may be stored only once. */
   request?: IdempotentRequest | null;
-  /** One per draft, if calls that were stored before are to be left out. */
-  calls?: readonly (CallIds | null)[] | null;
+  /** For each draft the ids under which its call was reported, if calls that were stored before are to be left out. */
+  calls?: readonly (readonly CallIds[])[] | null;
   /** Times to use instead of the clock, one per draft, ascending. Only for tests and fixtures; no route sets them. */
   timesUs?: readonly number[] | null;
 }

@@ -102,7 +102,13 @@ export function describeCountOnceContract(
       assert.deepEqual(await report(teamId, [['outer', { span: '1', outerSpan: '0' }]]), [0]);
       assert.deepEqual(await report(teamId, [['first', { span: '5' }]]), []);
       assert.deepEqual(await report(teamId, [['within', { span: '6', outerSpan: '5' }]]), [0]);
-      assert.deepEqual(await modelsOf(teamId), ['inner', 'inner 2', 'first']);
+      const chain: Call[] = [
+        ['innermost', { span: '8', outerSpan: '9' }],
+        ['middle', { span: '9', outerSpan: '10' }],
+        ['outermost', { span: '10' }],
+      ];
+      assert.deepEqual(await report(teamId, chain), [1, 2]);
+      assert.deepEqual(await modelsOf(teamId), ['inner', 'inner 2', 'first', 'innermost']);
     });
 
     test("another team's calls with the same ids are stored", async () => {
@@ -156,6 +162,8 @@ function writeOf(teamId: string, calls: readonly Call[]): TraceWrite {
   return {
     teamId,
     drafts: calls.map(([model]) => draftTrace({ model })),
-    calls: calls.map(([, ids]) => ids && { span: null, outerSpan: null, response: null, ...ids }),
+    calls: calls.map(([, ids]) =>
+      ids ? [{ span: null, outerSpan: null, response: null, ...ids }] : [],
+    ),
   };
 }

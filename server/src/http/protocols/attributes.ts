@@ -97,9 +97,15 @@ export class SlotAttributes implements Attributes {
   unfoldJson(): void {
     for (const { name, raw } of this.slots.json) {
       const object = objectOf(this.#valueOf(raw));
-      for (const [key, value] of Object.entries(object ?? {})) {
-        if (!isEmpty(value)) this.slots.set(`${name}.${key}`, new ReadValue(value));
-      }
+      if (object !== null) this.#unfold(name, object, 1);
+    }
+  }
+
+  #unfold(name: string, object: Readonly<Record<string, AttributeValue>>, depth: number): void {
+    for (const [key, value] of Object.entries(object)) {
+      if (isObject(value) && depth < unfoldedDepthMax)
+        this.#unfold(`${name}.${key}`, value, depth + 1);
+      else if (!isEmpty(value)) this.slots.set(`${name}.${key}`, new ReadValue(value));
     }
   }
 
@@ -107,6 +113,9 @@ export class SlotAttributes implements Attributes {
     return raw instanceof ReadValue ? raw.value : this.#read(raw);
   }
 }
+
+/** `ai.response.providerMetadata` has the usage of a provider inside of two objects. */
+const unfoldedDepthMax = 3;
 
 export function isEmpty(value: unknown): boolean {
   return value === undefined || value === null || value === '';

@@ -17,6 +17,12 @@ import type { AttributeValue, Attributes, Signal } from './signal.ts';
 export interface Call {
   draft: TraceDraft;
   ids: CallIds;
+  /** The instrumentation that reported it. */
+  source: string;
+  /** The app that it ran in, as a number that is valid for this request. */
+  app: number;
+  startUs: number;
+  endUs: number;
 }
 
 /** The call that a span or log record reports; null if it is not a model call. Throws `RejectedSignal` if it cannot be stored. */
@@ -24,14 +30,30 @@ export function callOf(signal: Signal, nowUs: number): Call | null {
   if (signal.rejectedBy !== null) throw new RejectedSignal(signal.rejectedBy);
   if (!isModelCall(signal)) return null;
   const { attributes, resource } = signal;
+  stretchMoment(signal);
   const draft = draftOf(attributes, resource);
   // Types say that a model is always there.
   if ((draft.model as string | null) === null) {
     throw new RejectedSignal('it does not say which model was called');
   }
-  includeParts(draft, numberIn(attributes, 'totalTokens'), isClaudeCode(signal));
+  const isUncached = isClaudeCode(signal) || isAnthropicCount(attributes);
+  includeParts(draft, numberIn(attributes, 'totalTokens'), isUncached);
   addFacts(draft, factsOf(signal, nowUs));
-  return { draft, ids: idsOf(signal, draft) };
+  const { scope: source, app, startUs, endUs } = signal;
+  return { draft, ids: idsOf(signal, draft), source, app, startUs, endUs };
+}
+
+/** Whether the input tokens are Anthropic's own count, which does not include cached ones. */
+function isAnthropicCount(attributes: Attributes): boolean {
+  const uncached = attributes.value(rowIndex.uncachedTokens);
+  return uncached !== undefined && uncached === attributes.value(rowIndex.prompt_tokens);
+}
+
+/** Logfire reports the end of a stream as a span without a length, and how long the stream took as an attribute. */
+function stretchMoment(signal: Signal): void {
+  if (signal.kind !== 'span' || signal.startUs !== signal.endUs) return;
+  const seconds = numberIn(signal.attributes, 'momentSeconds') ?? 0;
+  if (seconds > 0) signal.startUs = Math.max(0, Math.round(signal.endUs - seconds * 1_000_000));
 }
 
 // --- Fields ---
@@ -76,9 +98,13 @@ function labelOf(value: AttributeValue, name: string): string | null {
   return Array.from(adapted.toWellFormed()).slice(0, limits.labelCharsMax).join('');
 }
 
+/** The AI SDK adds the API to the name of the provider. */
+const apiOfProvider = /\.(?:chat|responses|messages|completion|embedding)$/;
+
 /** Names of providers, which emitters write in several ways: `OpenAI`, `openai.chat`. */
 const adapt: Readonly<Record<string, (text: string) => string>> = {
-  'gen_ai.system': (text) => text.toLowerCase(),
+  'gen_ai.system': (text) => text.toLowerCase().replace(apiOfProvider, ''),
+  'gen_ai.provider.name': (text) => text.replace(apiOfProvider, ''),
   'llm.system': (text) => text.toLowerCase(),
   'ai.model.provider': (text) => text.split('.', 1)[0] ?? text,
   'service.name': (text) => (text.startsWith('unknown_service') ? '' : text),

@@ -104,6 +104,10 @@ const fieldRows = {
     'llm.usage.cache_read_input_tokens',
     'ai.usage.inputTokenDetails.cacheReadTokens',
     'ai.usage.cachedInputTokens',
+    'ai.response.providerMetadata.anthropic.usage.cache_read_input_tokens',
+    'gen_ai.usage.raw.cache_read_input_tokens',
+    'gen_ai.usage.raw.prompt_tokens_details.cached_tokens',
+    'gen_ai.usage.raw.input_tokens_details.cached_tokens',
     'langfuse.observation.usage_details.cache_read_input_tokens',
     'langfuse.observation.usage_details.input_cached_tokens',
     'standard_logging.metadata.usage_object.prompt_tokens_details.cached_tokens',
@@ -121,6 +125,8 @@ const fieldRows = {
     'gen_ai.usage.details.cache_creation_input_tokens',
     'llm.usage.cache_creation_input_tokens',
     'ai.usage.inputTokenDetails.cacheWriteTokens',
+    'ai.response.providerMetadata.anthropic.usage.cache_creation_input_tokens',
+    'gen_ai.usage.raw.cache_creation_input_tokens',
     'langfuse.observation.usage_details.cache_creation_input_tokens',
     'standard_logging.metadata.usage_object.cache_creation_input_tokens',
     'cache_creation_tokens',
@@ -134,6 +140,8 @@ const fieldRows = {
     'llm.usage.reasoning_tokens',
     'ai.usage.outputTokenDetails.reasoningTokens',
     'ai.usage.reasoningTokens',
+    'gen_ai.usage.raw.completion_tokens_details.reasoning_tokens',
+    'gen_ai.usage.raw.output_tokens_details.reasoning_tokens',
     'langfuse.observation.usage_details.output_reasoning_tokens',
     'standard_logging.metadata.usage_object.completion_tokens_details.reasoning_tokens',
     'reasoning_token_count',
@@ -252,6 +260,9 @@ const otherRows = {
     'tool_token_count',
     'standard_logging.total_tokens',
   ],
+  /** Anthropic's own count, without cached tokens. */
+  uncachedTokens: ['ai.response.providerMetadata.anthropic.usage.input_tokens'],
+  momentSeconds: ['duration'],
   eventSequence: ['event.sequence', 'event.timestamp'],
 } as const;
 
@@ -280,6 +291,8 @@ export const jsonAttributes: ReadonlySet<string> = new Set([
   'langfuse.observation.usage_details',
   'langfuse.observation.cost_details',
   'llm.invocation_parameters',
+  'gen_ai.usage.raw',
+  'ai.response.providerMetadata',
 ]);
 
 /** Lists of messages whose attributes have the position in their names. */

@@ -66,8 +66,11 @@ class SignalReader {
   }
 
   *read(parts: readonly ScopePart[]): Generator<Signal, void, undefined> {
+    let lastResource: Fields | null = null;
     for (const { resource, scope, signals } of parts) {
       setAttributes(this.#resource, resource, 'resource.');
+      if (resource !== lastResource) this.#signal.app += 1;
+      lastResource = resource;
       this.#signal.scope = scope;
       for (const fields of signals) {
         this.#signal.rejectedBy = this.#readSignal(fields);

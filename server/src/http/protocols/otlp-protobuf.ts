@@ -1,6 +1,7 @@
 import { limits } from '../../limits.ts';
 import { SlotAttributes, nameCharsMax } from './attributes.ts';
 import {
+  malformedSignal,
   isEventOfInterest,
   openSignal,
   tooManyAttributes,
@@ -8,7 +9,7 @@ import {
 } from './otlp-signals.ts';
 import type { Signals } from './otlp-signals.ts';
 import { ValueReader, isEmptyText, isShortText } from './protobuf-values.ts';
-import { ProtobufReader, eachField, wire, within } from './protobuf-reader.ts';
+import { MalformedProtobuf, ProtobufReader, eachField, wire, within } from './protobuf-reader.ts';
 import { RejectedSignal } from './signal.ts';
 import type { AttributeValue, Signal, SignalEvent } from './signal.ts';
 
@@ -146,6 +147,7 @@ class SignalReader {
   #readResource({ resourceAt, resourceEnd }: ScopePart): void {
     const reader = this.#reader;
     reader.enter(resourceAt, resourceEnd);
+    this.#signal.app += 1;
     this.#resource.slots.clear();
     this.#attributesLeft = limits.otlpAttributesMax;
     while (reader.next()) {
@@ -174,6 +176,8 @@ class SignalReader {
       return null;
     } catch (error) {
       if (error instanceof RejectedSignal) return error.message;
+      // The parts around it are valid, so the others can be stored.
+      if (error instanceof MalformedProtobuf) return malformedSignal;
       throw error;
     }
   }
@@ -328,6 +332,7 @@ class SignalReader {
     if (!isEventOfInterest(name) || this.#events.length >= limits.otlpEventsMax) return;
     const after = reader.at;
     reader.at = start;
+    reader.wireType = wire.bytes;
     const attributes: Record<string, AttributeValue> = Object.create(null);
     eachField(reader, 3, () => {
       if (this.#attributesLeft-- === 0) tooManyAttributes();

@@ -26,6 +26,7 @@ export function openSignal(
     statusMessage: '',
     attributes,
     resource,
+    app: 0,
     events: [],
     rejectedBy: null,
   };
@@ -35,6 +36,8 @@ export function openSignal(
 export function isEventOfInterest(name: string): boolean {
   return name === 'exception' || (name.startsWith('gen_ai.') && name !== 'gen_ai.content.chunk');
 }
+
+export const malformedSignal = 'it is not valid protobuf';
 
 export function tooManySignals(): never {
   return fail('body_too_large', {

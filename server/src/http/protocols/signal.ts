@@ -52,6 +52,8 @@ export interface Signal {
   statusMessage: string;
   attributes: Attributes;
   resource: Attributes;
+  /** Counts the resources of the request. */
+  app: number;
   events: readonly SignalEvent[];
   /** Why it cannot be accepted; null if it can. Then the other fields are not set. */
   rejectedBy: string | null;

@@ -71,20 +71,27 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
   return writes;
 }
 
-/** Three values per draft. A call without ids is one without marks. */
-type PackedCalls = readonly (string | null)[];
+/** Of each draft the number of its reports, then their ids. */
+type PackedCalls = readonly (string | number | null)[];
 
-function packCalls(calls: readonly (CallIds | null)[]): PackedCalls {
-  return calls.flatMap((ids) => (ids ? [ids.span, ids.outerSpan, ids.response] : noIds));
+function packCalls(calls: readonly (readonly CallIds[])[]): PackedCalls {
+  const packed: (string | number | null)[] = [];
+  for (const reports of calls) {
+    packed.push(reports.length);
+    for (const { span, outerSpan, response } of reports) packed.push(span, outerSpan, response);
+  }
+  return packed;
 }
 
-const noIds: PackedCalls = [null, null, null];
-
-function unpackCalls(packed: PackedCalls): CallIds[] {
-  const calls: CallIds[] = [];
-  for (let at = 0; at < packed.length; at += noIds.length) {
-    const [span = null, outerSpan = null, response = null] = packed.slice(at, at + noIds.length);
-    calls.push({ span, outerSpan, response });
+function unpackCalls(packed: PackedCalls): CallIds[][] {
+  const next = reader(packed);
+  const calls: CallIds[][] = [];
+  while (next.isMore()) {
+    const reports: CallIds[] = [];
+    for (let left = next.take<number>(); left > 0; left--) {
+      reports.push({ span: next.take(), outerSpan: next.take(), response: next.take() });
+    }
+    calls.push(reports);
   }
   return calls;
 }
