@@ -20,6 +20,19 @@ export const limits = Object.freeze({
   metadataNameCharsMax: 64,
   metadataValueCharsMax: 255,
 
+  // Limits of one OpenTelemetry request: spans or log records, the attributes, events and list items of each, and how deep lists may be nested.
+  otlpSignalsMax: 50_000,
+  otlpAttributesMax: 10_000,
+  otlpEventsMax: 1_000,
+  otlpValuesMax: 100_000,
+  otlpDepthMax: 32,
+  // Model calls that are read and stored at once. A larger request is stored in several parts.
+  otlpCallsMax: 1_000,
+  // Reasons that the reply to a partly rejected request lists.
+  otlpReasonsMax: 5,
+  // A shorter response id may be used for several calls, so calls are not recognized by it.
+  responseIdCharsMin: 16,
+
   // Limits of one reply.
   pageRowsDefault: 20,
   pageRowsMax: 100,
@@ -150,6 +163,8 @@ export const limits = Object.freeze({
   failureLogIntervalMs: 60_000,
   failureLinesMax: 20,
   failureKindsMax: 100,
+  // How often the number of spans and log records that were stored, skipped and rejected is logged.
+  signalLogIntervalMs: 60_000,
   // How often a long upgrade of the database is logged.
   upgradeLogIntervalMs: 1_000,
 

@@ -10,7 +10,7 @@ import { callerOf } from './auth.ts';
 import type { Gate } from './auth.ts';
 import { openAuthenticator } from './authenticator.ts';
 import type { KeyInUse } from './authenticator.ts';
-import { acceptOnlyJson } from './body-parser.ts';
+import { acceptBodies } from './body-parser.ts';
 import { openCursors } from './cursors.ts';
 import { openFailureLog } from './failure-log.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
@@ -34,6 +34,7 @@ import {
 import { getTrace } from './routes/get-trace.ts';
 import { getTraces } from './routes/get-traces.ts';
 import { openapi } from './routes/openapi.ts';
+import { otlp } from './routes/otlp.ts';
 import { postTrace } from './routes/post-trace.ts';
 import { postTraceBatch } from './routes/post-trace-batch.ts';
 import { probes } from './routes/probes.ts';
@@ -42,12 +43,14 @@ import { components } from './schemas.ts';
 import { serverOptions } from './server-options.ts';
 import type { ServerSettings } from './server-options.ts';
 import { openSessions } from './sessions.ts';
+import { openSignalLog } from './signal-log.ts';
 import { refuseUnknownParameters } from './strict-query.ts';
 
 /** Every endpoint, under the base path. */
 const routes: readonly Route[] = [
   postTrace,
   postTraceBatch,
+  otlp,
   getTraces,
   getTrace,
   getOverview,
@@ -64,7 +67,8 @@ const routes: readonly Route[] = [
   probes,
 ];
 
-export interface AppOptions extends ServerSettings, Omit<RouteDeps, 'gate' | 'cursors'> {
+export interface AppOptions
+  extends ServerSettings, Omit<RouteDeps, 'gate' | 'cursors' | 'failures' | 'signalLog'> {
   keys: KeyDirectory;
   envKey: KeyInUse | null;
   version: string;
@@ -81,7 +85,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
 
   const allowedAt = watchRoutes(app);
   refuseUnknownParameters(app);
-  acceptOnlyJson(app, bodyBudget);
+  acceptBodies(app, bodyBudget, basePath);
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(failures, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
@@ -100,9 +104,11 @@ export async function buildApp(options: AppOptions): Promise<App> {
     if (request.is404) refusePath(allowedAt(request.url));
     done();
   });
+  const signalLog = openSignalLog(logger);
   app.addHook('onClose', async () => {
     replyBudget.close();
     failures.close();
+    signalLog.close();
   });
   // Failed requests are logged by the error handler.
   if (logger.level === 'debug') {
@@ -122,7 +128,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
 
   const secret = await options.signIns.sessionSecret();
   const gate = openGate(app, options, secret);
-  const deps: RouteDeps = { ...options, gate, cursors: openCursors(secret) };
+  const deps: RouteDeps = { ...options, gate, failures, signalLog, cursors: openCursors(secret) };
   await app.register(
     async (scope: App) => {
       for (const route of routes) route(scope, deps);

@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Permission } from '../core/api-key.ts';
 import { Failure, errorTable } from '../errors.ts';
@@ -23,11 +24,11 @@ export interface Gate {
 }
 
 /** A hook that accepts a request if its key has the permission. It runs before the body is read. */
-export function requireKey(gate: Gate, permission: Permission) {
+export function requireKey(gate: Gate, permission: Permission, readKey = bearerKey) {
   return (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void): void => {
     let attempt: Caller | Promise<Caller>;
     try {
-      attempt = identify(gate, request, permission);
+      attempt = identify(gate, request, permission, readKey);
     } catch (error) {
       attempt = Promise.reject(error);
     }
@@ -42,13 +43,22 @@ export function requireKey(gate: Gate, permission: Permission) {
   };
 }
 
+type ReadKey = (headers: IncomingHttpHeaders) => string | undefined;
+
+const bearerKey: ReadKey = ({ authorization }) => authorization;
+
+/** Exporters of telemetry can be set up with either header. */
+export const bearerOrApiKey: ReadKey = ({ authorization, 'x-api-key': key }) =>
+  authorization ?? (typeof key === 'string' ? `Bearer ${key}` : undefined);
+
 /** An Authorization header takes precedence over a session cookie. */
 function identify(
   { authenticator, sessions }: Gate,
   { headers }: FastifyRequest,
   permission: Permission,
+  readKey: ReadKey,
 ): Caller | Promise<Caller> {
-  const { authorization } = headers;
+  const authorization = readKey(headers);
   return authorization === undefined && isFromDashboard(headers)
     ? sessions.authenticate(headers, permission)
     : authenticator.authenticate(authorization);

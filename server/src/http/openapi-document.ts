@@ -16,6 +16,10 @@ export function openapiOptions(version: string, basePath: string): FastifyDynami
       tags: [
         { name: 'traces', description: 'Record AI calls and read them back.' },
         {
+          name: 'opentelemetry',
+          description: 'Record the model calls that instrumented apps and coding agents report.',
+        },
+        {
           name: 'analytics',
           description: "Totals and averages over the team's traces, always up to date.",
         },

@@ -29,6 +29,17 @@ export function sendProblem(
   reply: FastifyReply,
   error: unknown,
 ): FastifyReply {
+  const problem = beginProblem(failures, request, reply, error);
+  return reply.header('content-type', problemContentType).serializer(JSON.stringify).send(problem);
+}
+
+/** Logs a failed request, and sets the status and the headers of its reply. */
+export function beginProblem(
+  failures: FailureLog,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  error: unknown,
+) {
   const failure = failureOf(error, request);
   const problem = problemOf(failure, request.id);
   const { details, code } = failure;
@@ -46,7 +57,7 @@ export function sendProblem(
   if (retryAfterS !== undefined) reply.header('retry-after', String(retryAfterS));
   if (problem.status === 401) reply.header('www-authenticate', 'Bearer');
   if (details.headers) reply.headers(details.headers);
-  return reply.header('content-type', problemContentType).serializer(JSON.stringify).send(problem);
+  return problem;
 }
 
 /** A 501 is the caller's error: the request uses a part of HTTP that this service does not implement. */

@@ -8,7 +8,9 @@ import type { Gate } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
 import type { Cursors } from './cursors.ts';
 import type { Page } from './dashboard/assets.ts';
+import type { FailureLog } from './failure-log.ts';
 import type { ReplyBudget } from './reply-budget.ts';
+import type { SignalLog } from './signal-log.ts';
 
 /** The dependencies of routes. Each route takes only those that it needs. */
 export interface RouteDeps {
@@ -19,6 +21,9 @@ export interface RouteDeps {
   clock: Clock;
   gate: Gate;
   cursors: Cursors;
+  failures: FailureLog;
+  /** For routes that accept calls in the forms of other tools. */
+  signalLog: SignalLog;
   /** For routes with a request body. */
   bodyBudget: BodyBudget;
   /** For routes whose replies may be large. */

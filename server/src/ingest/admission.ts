@@ -13,7 +13,14 @@ import type {
 import { WaitingBudget } from './waiting-budget.ts';
 
 /** The stored traces, or those that an earlier request with the same idempotency key stored. */
-export type Appended = { kind: 'recorded'; traces: Trace[] } | ({ kind: 'replayed' } & Replay);
+export type Appended = Recorded | ({ kind: 'replayed' } & Replay);
+
+interface Recorded {
+  kind: 'recorded';
+  traces: Trace[];
+  /** Drafts that were left out, since their calls were stored before. */
+  duplicates: number;
+}
 
 interface Caller {
   write: TraceWrite;
@@ -46,13 +53,14 @@ export class Admission {
     teamId: string,
     drafts: readonly TraceDraft[],
     request: IdempotentRequest | null = null,
+    calls: TraceWrite['calls'] = null,
   ): Promise<Appended> {
     const bytes = drafts.reduce((sum, draft) => sum + draftBytes(draft), 0);
     if (!this.#budget.tryTake(teamId, drafts.length, bytes)) {
       return Promise.reject(new Failure('queue_full'));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Appended>();
-    const write = { teamId, drafts, request };
+    const write = { teamId, drafts, request, calls };
     this.#gather({ write, bytes, isSettled: false, resolve, reject });
     return promise;
   }
@@ -106,7 +114,7 @@ export class Admission {
     caller.isSettled = true;
     const { write, bytes, resolve, reject } = caller;
     this.#budget.give(write.teamId, write.drafts.length, bytes);
-    if (outcome.kind === 'stored') resolve({ kind: 'recorded', traces: stampAll(write, outcome) });
+    if (outcome.kind === 'stored') resolve(recorded(write, outcome));
     else if (outcome.kind === 'replayed') resolve(outcome);
     else reject(new Failure(outcome.code, { cause: outcome.reason }));
     if (!this.#budget.isEmpty) return;
@@ -117,9 +125,12 @@ export class Admission {
 
 const noOutcome: WriteOutcome = { kind: 'failed', code: 'internal', reason: 'no outcome' };
 
-function stampAll(
+function recorded(
   { teamId, drafts }: TraceWrite,
-  { stamps }: Extract<WriteOutcome, { kind: 'stored' }>,
-): Trace[] {
-  return stamps.map((stamp, i) => ({ ...(drafts[i] as TraceDraft), ...stamp, teamId }));
+  { stamps, duplicates = [] }: Extract<WriteOutcome, { kind: 'stored' }>,
+): Recorded {
+  const leftOut = new Set(duplicates);
+  const kept = duplicates.length === 0 ? drafts : drafts.filter((_, i) => !leftOut.has(i));
+  const traces = stamps.map((stamp, i) => ({ ...(kept[i] as TraceDraft), ...stamp, teamId }));
+  return { kind: 'recorded', traces, duplicates: duplicates.length };
 }

@@ -8,6 +8,8 @@ export interface TraceWrite {
   drafts: readonly TraceDraft[];
   /** Set if the request may be stored only once. */
   request?: IdempotentRequest | null;
+  /** For each draft the ids under which its call was reported, if calls that were stored before are to be left out. */
+  calls?: readonly (readonly CallIds[])[] | null;
   /** Times to use instead of the clock, one per draft, ascending. Only for tests and fixtures; no route sets them. */
   timesUs?: readonly number[] | null;
 }
@@ -18,6 +20,15 @@ export interface IdempotentRequest {
   bodyHash: string;
   /** The rejected items of the request as the reply showed them, so that the same reply can be given again. */
   rejected: string | null;
+}
+
+/** The ids by which a call is recognized if it is reported again within a day. */
+export interface CallIds {
+  span: string | null;
+  /** The span around it. If that is a model call too, both report the same call. */
+  outerSpan: string | null;
+  /** What the provider called its response. */
+  response: string | null;
 }
 
 /** The traces of an earlier request, and the rejected items of its reply. */
@@ -35,7 +46,12 @@ export interface FailedWrite {
 }
 
 export type WriteOutcome =
-  | { kind: 'stored'; stamps: readonly TraceStamp[] }
+  | {
+      kind: 'stored';
+      stamps: readonly TraceStamp[];
+      /** The indexes of drafts that were left out, since their calls were stored before. They have no stamps. */
+      duplicates?: readonly number[];
+    }
   | ({ kind: 'replayed' } & Replay)
   | FailedWrite;
 
@@ -49,7 +65,8 @@ export interface TraceWriter {
   /**
    * Stores each write completely or not at all, and returns one outcome per write, in order. When it resolves, everything stored is on
    * disk, readable and counted. If an idempotent request is written twice, only the first write is stored, even within one call or
-   * across restarts; the other outcome says which traces the first one stored. Writes may share a transaction, but a failed write
+   * across restarts; the other outcome says which traces the first one stored. The same holds for a call with ids, except that the rest
+   * of its write is stored. Writes may share a transaction, but a failed write
    * never makes another one fail. If `moreFollow` is true, the store may delay the commit until the next call. A store that knows one
    * outcome before the others may pass it to `tell` early.
    */

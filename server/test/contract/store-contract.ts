@@ -17,6 +17,7 @@ import { describeDamageContract } from './damage-contract.ts';
 import { describeRebuildContract } from './rebuild-contract.ts';
 import { describeTalliesContract } from './tallies-contract.ts';
 import { describeTransferContract } from './transfer-contract.ts';
+import { describeCountOnceContract } from './count-once-contract.ts';
 import { describeIdempotencyContract } from './idempotency-contract.ts';
 import { describeSignInContract } from './sign-in-contract.ts';
 
@@ -433,6 +434,7 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
     });
   });
   describeIdempotencyContract(name, prepare);
+  describeCountOnceContract(name, prepare);
   describeTransferContract(name, prepare);
   describeDamageContract(name, prepare);
   describeTalliesContract(name, prepare);

@@ -39,6 +39,9 @@ test('the document is OpenAPI 3.1 and lists every endpoint', async () => {
     'get /traces/{trace_id}',
     'post /traces',
     'post /traces/batch',
+    'post /v1/logs',
+    'post /v1/metrics',
+    'post /v1/traces',
   ]);
 });
 

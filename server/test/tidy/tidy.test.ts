@@ -68,13 +68,14 @@ test('no file imports itself through others, not even for types', () => {
   assert.deepEqual(importCycles(planted), ['a.ts > b.ts > c/c.ts > a.ts']);
 });
 
-test('a trace field is mentioned in at most three source files', () => {
+test('a trace field is mentioned in at most three source files, apart from those that know the names of other tools', () => {
+  const own = files.filter(({ path }) => !path.startsWith('http/protocols/'));
   // Words such as `model` and `status` mean other things, too.
   const names = fieldNames.filter((name) => name.includes('_'));
   assert.ok(names.length > 5);
-  assert.deepEqual(scatteredNames(names, files, 3), []);
+  assert.deepEqual(scatteredNames(names, own, 3), []);
   const planted = ['a.ts', 'b.ts'].map((path) => ({ path, text: 'const { userIdentifier } = x;' }));
-  assert.equal(scatteredNames(names, [...files, ...planted], 3).length, 1);
+  assert.equal(scatteredNames(names, [...own, ...planted], 3).length, 1);
 });
 
 test('the environment is read in config.ts alone', () => {

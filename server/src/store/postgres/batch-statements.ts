@@ -1,9 +1,11 @@
 import type pg from 'pg';
 import { limits } from '../../limits.ts';
+import { marksToFind } from '../count-once.ts';
 import { expiryOf } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
 import { earlierFromRow } from '../key-rows.ts';
 import type { TeamCounter } from '../sequencer.ts';
+import type { TraceWrite } from '../trace-writer.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import type { BatchRows } from './batch-rows.ts';
 import type {
@@ -44,7 +46,7 @@ export type LockedTeams = Map<string, LockedTeam>;
 export function oneTeamStatements(begin: string, teamId: string): BatchStatements {
   return {
     async begin(client, writes, wallUs) {
-      const keyHashes = writes.flatMap(({ write }) => write.request?.keyHash ?? []);
+      const keyHashes = writes.flatMap(({ write }) => keysToFind(write));
       const findRequests = async (): Promise<Map<string, EarlierRequest>> => {
         if (keyHashes.length === 0) return new Map();
         const { rows } = await run(client, ofOneTeam.findRequests, [teamId, keyHashes, wallUs]);
@@ -75,7 +77,7 @@ export function oneTeamStatements(begin: string, teamId: string): BatchStatement
           : []),
         ...(requests.length > 0
           ? ([
-              [ofOneTeam.forgetRequests, [teamId, wallUs]],
+              [ofOneTeam.forgetRequests, [teamId, wallUs, sweepOfTeam(requests)]],
               [ofOneTeam.takeRequests, [teamId, ...requestColumns(requests, wallUs)]],
             ] satisfies Statement[])
           : []),
@@ -101,12 +103,14 @@ export function manyTeamsStatements(
   return {
     async begin(client, writes, wallUs) {
       const teamIds = [...new Set(writes.map(({ write }) => write.teamId))];
-      const requested = writes.filter(({ write }) => write.request);
+      const requested = writes.flatMap(({ write }) =>
+        keysToFind(write).map((keyHash) => ({ teamId: write.teamId, keyHash })),
+      );
       const findRequests = async (): Promise<Row[]> => {
         if (requested.length === 0) return [];
         const { rows } = await run(client, ofManyTeams.findRequests, [
-          requested.map(({ write }) => write.teamId),
-          requested.map(({ write }) => write.request?.keyHash),
+          requested.map(({ teamId }) => teamId),
+          requested.map(({ keyHash }) => keyHash),
           wallUs,
         ]);
         return rows;
@@ -173,12 +177,21 @@ export function counterValues(counters: readonly MovedCounter[]): Values {
 
 export function forgetRequests(requests: readonly NewRequest[], wallUs: number): Statement {
   const teamIds = new Set(requests.map(({ teamId }) => teamId));
-  return [ofManyTeams.forgetRequests, [arrayOfPlain([...teamIds]), String(wallUs)]];
+  const sweepMax = Math.max(limits.postgresSharedSweepRowsMax, 2 * requests.length);
+  return [
+    ofManyTeams.forgetRequests,
+    [arrayOfPlain([...teamIds]), String(wallUs), String(sweepOfTeam(requests)), String(sweepMax)],
+  ];
 }
 
 /** The parameters of `takeRequests` for many teams. */
 export function requestValues(requests: readonly NewRequest[], wallUs: number): Values {
   return [arrayOfPlain(requests.map(({ teamId }) => teamId)), ...requestColumns(requests, wallUs)];
+}
+
+/** The idempotency key of a write, and the marks of its calls. */
+function keysToFind({ request, calls }: TraceWrite): string[] {
+  return [...(request ? [request.keyHash] : []), ...(calls ? marksToFind(calls) : [])];
 }
 
 /** Waits until no other transaction of the team is in progress. If the team has no traces yet, its sequence starts at `firstSeq`. */
@@ -212,6 +225,11 @@ function lockedTeams(counters: readonly Row[], earlier: readonly Row[]): LockedT
 
 function byKeyHash(rows: readonly Row[]): Map<string, EarlierRequest> {
   return new Map(rows.map((row) => [row['key_hash'] as string, earlierFromRow(row)]));
+}
+
+/** How many expired rows are removed: twice as many as are added, so that the table does not grow without end. */
+function sweepOfTeam(requests: readonly NewRequest[]): number {
+  return Math.max(limits.idempotencySweepRowsMax, 2 * requests.length);
 }
 
 /** The parameters of `takeRequests` after the team. */

@@ -1,3 +1,4 @@
+import { countOnce } from '../count-once.ts';
 import { answerRepeated } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
 import type { PackedPayloads } from '../payload.ts';
@@ -18,7 +19,7 @@ export interface LockedTeam {
   counter: TeamCounter;
   /** Changes if a transaction that was sent, but not executed, must not be executed any more. */
   fence: number;
-  /** By key hash. */
+  /** By key hash, or by the mark of a call. */
   earlier: Map<string, EarlierRequest>;
 }
 
@@ -85,6 +86,10 @@ export class BatchWrites {
       this.outcomes.push(answerRepeated(request, earlier));
       return;
     }
+    if (write.calls) {
+      this.#addCalls(packed, write.calls, team);
+      return;
+    }
     const batch = this.#batchOf(teamId, team);
     const range = { firstSeq: batch.counter.lastSeq + 1, count: drafts.length };
     const packedAt = (index: number) => payloads[index] as PackedPayloads;
@@ -95,6 +100,28 @@ export class BatchWrites {
     // The same request may be repeated in the same batch.
     const { keyHash, bodyHash, rejected } = request;
     team.earlier.set(keyHash, { bodyHash, ...range, rejected });
+  }
+
+  #addCalls({ write: reported, payloads }: PackedWrite, calls: Calls, team: LockedTeam): void {
+    const { teamId } = reported;
+    const { earlier } = team;
+    const { write, duplicates, marks } = countOnce(reported, calls, {
+      has: (mark) => earlier.has(mark),
+      add: (mark) => void earlier.set(mark, { ...noRequest, ...noRange }),
+    });
+    if (write.drafts.length === 0) {
+      this.outcomes.push({ kind: 'stored', stamps: [], duplicates });
+      return;
+    }
+    const isLeftOut = new Set(duplicates);
+    const left = payloads.filter((_, i) => !isLeftOut.has(i));
+    const packedAt = (index: number) => left[index] as PackedPayloads;
+    const batch = this.#batchOf(teamId, team);
+    const stamps = batch.append(write, (_draft, index) => packedAt(index), this.#wallUs);
+    this.outcomes.push({ kind: 'stored', stamps, duplicates });
+    for (const mark of marks) {
+      this.requests.push({ teamId, request: { ...noRequest, keyHash: mark }, ...noRange });
+    }
   }
 
   #batchOf(teamId: string, team: LockedTeam): TeamBatch {
@@ -108,6 +135,12 @@ export class BatchWrites {
     return batch;
   }
 }
+
+type Calls = NonNullable<TraceWrite['calls']>;
+
+/** The mark of a call is stored like a request, and stands for itself. */
+const noRequest = { bodyHash: '', rejected: null };
+const noRange = { firstSeq: 0, count: 0 };
 
 const isLocked: WriteOutcome = {
   kind: 'failed',

@@ -34,6 +34,8 @@ export class KnownCounters {
     const teams = new Map<string, LockedTeam>();
     const lanes = new Set<Lane>();
     for (const { write } of writes) {
+      // Which of its calls are stored depends on those that are stored already.
+      if (write.calls) return null;
       if (teams.has(write.teamId)) continue;
       const known = this.#byTeam.get(write.teamId);
       if (!known?.isOurs) return null;

@@ -1,4 +1,3 @@
-import { limits } from '../../limits.ts';
 import { payloadColumns, shortColumns } from '../trace-rows.ts';
 import { replaceRequest } from './statements.ts';
 
@@ -93,8 +92,8 @@ export const ofManyTeams = {
     using (
       select u.team_id, expired.key_hash from unnest($1::uuid[]) as u(team_id), lateral (
         select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= $2
-        limit ${limits.idempotencySweepRowsMax}) as expired
-      limit ${limits.postgresSharedSweepRowsMax}) as swept
+        limit $3) as expired
+      limit $4) as swept
     where i.team_id = swept.team_id and i.key_hash = swept.key_hash`,
 
   takeRequests: `${takeRequests(1)} ${replaceRequest}`,

@@ -70,7 +70,7 @@ const writing = {
   forgetRequests: `
     delete from idempotency where team_id = $1 and key_hash in (
       select key_hash from idempotency where team_id = $1 and expires_at_us <= $2
-      limit ${limits.idempotencySweepRowsMax})`,
+      limit $3)`,
 
   takeRequests: `
     insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)

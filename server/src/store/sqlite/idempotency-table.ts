@@ -12,6 +12,10 @@ export interface IdempotencyTable {
   find(teamNo: number, request: IdempotentRequest, nowUs: number): EarlierRequest | null;
   /** Adds the request, and deletes some of the team's expired ones. */
   add(teamNo: number, request: IdempotentRequest, traces: StoredRange, nowUs: number): void;
+  /** Those of the marks that were added and have not expired. */
+  findMarks(teamNo: number, marks: readonly string[], nowUs: number): Set<string>;
+  /** Adds marks, and deletes some expired rows of the team. */
+  addMarks(teamNo: number, marks: readonly string[], nowUs: number): void;
 }
 
 interface StoredRange {
@@ -31,7 +35,15 @@ export function openIdempotencyTable(db: DatabaseSync): IdempotencyTable {
   const deleteExpired = db.prepare(`
     delete from idempotency where team_no = ?1 and key_hash in (
       select key_hash from idempotency where team_no = ?1 and expires_at_us <= ?2
-      limit ${limits.idempotencySweepRowsMax})`);
+      limit ?3)`);
+  // With a plain join, SQLite reads all rows of the team and looks for each in the list.
+  const findMarks = db.prepare(`
+    select i.key_hash from json_each(?2) m cross join idempotency i
+    where i.team_no = ?1 and i.key_hash = m.value and i.expires_at_us > ?3`);
+  const insertMarks = db.prepare(`
+    insert into idempotency (team_no, ${requestColumns})
+    select ?1, value, '', 0, 0, null, ?3 from json_each(?2) where true
+    on conflict do update set expires_at_us = excluded.expires_at_us`);
 
   return {
     find(teamNo, { keyHash }, nowUs) {
@@ -39,8 +51,19 @@ export function openIdempotencyTable(db: DatabaseSync): IdempotencyTable {
       return row ? earlierFromRow(row) : null;
     },
     add(teamNo, { keyHash, bodyHash, rejected }, { firstSeq, count }, nowUs) {
-      deleteExpired.run(teamNo, nowUs);
+      deleteExpired.run(teamNo, nowUs, limits.idempotencySweepRowsMax);
       insert.run(teamNo, keyHash, bodyHash, firstSeq, count, rejected, expiryOf(nowUs));
+    },
+    findMarks(teamNo, marks, nowUs) {
+      const rows = findMarks.all(teamNo, JSON.stringify(marks), nowUs);
+      return new Set(rows.map((row) => row['key_hash'] as string));
+    },
+    addMarks(teamNo, marks, nowUs) {
+      if (marks.length === 0) return;
+      // Twice as many as are added, so that the table does not grow without end.
+      const rowsMax = Math.max(limits.idempotencySweepRowsMax, 2 * marks.length);
+      deleteExpired.run(teamNo, nowUs, rowsMax);
+      insertMarks.run(teamNo, JSON.stringify(marks), expiryOf(nowUs));
     },
   };
 }

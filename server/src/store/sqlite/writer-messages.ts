@@ -6,7 +6,13 @@ import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { RollFailure } from '../store.ts';
 import type { RollingOptions } from './rolling.ts';
-import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
+import type {
+  CallIds,
+  ClockJump,
+  IdempotentRequest,
+  TraceWrite,
+  WriteOutcome,
+} from '../trace-writer.ts';
 import type { KeyUse } from './writer.ts';
 
 /** Messages between the main thread and the writer thread. */
@@ -42,8 +48,8 @@ export type Packed = readonly unknown[];
 
 export function packWrites(writes: readonly TraceWrite[]): Packed {
   const packed: unknown[] = [];
-  for (const { teamId, drafts, request, timesUs } of writes) {
-    packed.push(teamId, drafts.length, request, timesUs);
+  for (const { teamId, drafts, request, calls, timesUs } of writes) {
+    packed.push(teamId, drafts.length, request, calls ? packCalls(calls) : null, timesUs);
     for (const draft of drafts) packDraft(packed, draft);
   }
   return packed;
@@ -56,12 +62,38 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
     const teamId = packed[at++] as string;
     const count = packed[at++] as number;
     const request = packed[at++] as IdempotentRequest | null;
+    const calls = packed[at++] as PackedCalls | null;
     const timesUs = packed[at++] as readonly number[] | null;
     const drafts: TraceDraft[] = [];
     for (; drafts.length < count; at += usualNames.length + 1) drafts.push(unpackDraft(packed, at));
-    writes.push({ teamId, drafts, request, timesUs });
+    writes.push({ teamId, drafts, request, calls: calls && unpackCalls(calls), timesUs });
   }
   return writes;
+}
+
+/** Of each draft the number of its reports, then their ids. */
+type PackedCalls = readonly (string | number | null)[];
+
+function packCalls(calls: readonly (readonly CallIds[])[]): PackedCalls {
+  const packed: (string | number | null)[] = [];
+  for (const reports of calls) {
+    packed.push(reports.length);
+    for (const { span, outerSpan, response } of reports) packed.push(span, outerSpan, response);
+  }
+  return packed;
+}
+
+function unpackCalls(packed: PackedCalls): CallIds[][] {
+  const next = reader(packed);
+  const calls: CallIds[][] = [];
+  while (next.isMore()) {
+    const reports: CallIds[] = [];
+    for (let left = next.take<number>(); left > 0; left--) {
+      reports.push({ span: next.take(), outerSpan: next.take(), response: next.take() });
+    }
+    calls.push(reports);
+  }
+  return calls;
 }
 
 /** The usual fields, then the others in an array; null if none of them is set, which is the case for most traces. */
@@ -104,7 +136,7 @@ export function packOutcomes(outcomes: readonly WriteOutcome[]): Packed {
       packed.push(replayed, outcome.firstSeq, outcome.count, outcome.rejected);
       continue;
     }
-    packed.push(outcome.stamps.length);
+    packed.push(outcome.stamps.length, outcome.duplicates);
     for (const { id, createdAtUs } of outcome.stamps) packed.push(id, createdAtUs);
   }
   return packed;
@@ -125,9 +157,10 @@ export function unpackOutcomes(packed: Packed): WriteOutcome[] {
       outcomes.push({ kind: 'replayed', firstSeq, count: next.take(), rejected: next.take() });
       continue;
     }
+    const duplicates = next.take<readonly number[] | undefined>();
     const stamps: TraceStamp[] = [];
     for (let i = 0; i < count; i++) stamps.push({ id: next.take(), createdAtUs: next.take() });
-    outcomes.push({ kind: 'stored', stamps });
+    outcomes.push({ kind: 'stored', stamps, ...(duplicates && { duplicates }) });
   }
   return outcomes;
 }

@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { messageOf } from '../../errors.ts';
 import { storeInHalves } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
+import { countOnce, marksToFind } from '../count-once.ts';
 import { answerRepeated } from '../idempotency.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
@@ -183,6 +184,8 @@ function failed(code: 'store_unavailable' | 'outcome_unknown', reason: string): 
   return { kind: 'failed', code, reason, isOfStore: true };
 }
 
+type Calls = NonNullable<TraceWrite['calls']>;
+
 /** The writes of an open transaction. */
 class OpenTransaction {
   readonly outcomes: WriteOutcome[] = [];
@@ -204,9 +207,21 @@ class OpenTransaction {
       return;
     }
     const firstSeq = batch.counter.lastSeq + 1;
-    const stamps = batch.append(write, packPayloads, wallUs);
-    this.outcomes.push({ kind: 'stored', stamps });
+    if (write.calls) {
+      this.#addCalls(write, write.calls, wallUs);
+    } else {
+      this.outcomes.push({ kind: 'stored', stamps: batch.append(write, packPayloads, wallUs) });
+    }
     if (request) this.#requests.add(teamNo, request, { firstSeq, count: drafts.length }, wallUs);
+  }
+
+  #addCalls(reported: TraceWrite, calls: Calls, wallUs: number): void {
+    const { teamNo, batch } = this.#teamOf(reported.teamId);
+    const seen = this.#requests.findMarks(teamNo, marksToFind(calls), wallUs);
+    const { write, duplicates, marks } = countOnce(reported, calls, seen);
+    const stamps = batch.append(write, packPayloads, wallUs);
+    this.#requests.addMarks(teamNo, marks, wallUs);
+    this.outcomes.push({ kind: 'stored', stamps, duplicates });
   }
 
   /** Writes the counters. Returns the clock jumps that were detected. */

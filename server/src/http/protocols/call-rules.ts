@@ -1,0 +1,113 @@
+import { rowIndex } from './attributes.ts';
+import type { Row } from './call-table.ts';
+import type { AttributeValue, Signal } from './signal.ts';
+
+/**
+ * Whether a span or log record is a model call. Spans of agents, chains, tools and workflows often repeat the model and the sums of
+ * tokens of the calls inside of them, so they must not be counted. The most specific convention decides.
+ */
+export function isModelCall(signal: Signal): boolean {
+  return signal.kind === 'span' ? isCallSpan(signal) : isCallLog(signal);
+}
+
+const openInferenceCalls = new Set(['LLM', 'EMBEDDING']);
+const langfuseCalls = new Set(['generation', 'embedding']);
+const langsmithCalls = new Set(['llm', 'embedding']);
+const operations = new Set([
+  'chat',
+  'text_completion',
+  'generate_content',
+  'embeddings',
+  'rerank',
+  'llm_call',
+]);
+const requestTypes = new Set(['chat', 'completion', 'embedding', 'rerank']);
+/** The span inside of LiteLLM's own with the request in the form of the provider. */
+const rawLitellmSpan = 'raw_gen_ai_request';
+
+function isCallSpan(signal: Signal): boolean {
+  const { name } = signal;
+  if (name.startsWith('claude_code.')) return name === 'claude_code.llm_request';
+  if (name === rawLitellmSpan) return false;
+  const own = text(signal, 'openInferenceKind');
+  if (own !== null) return openInferenceCalls.has(own.toUpperCase());
+  const aiOperation = text(signal, 'aiOperation');
+  if (aiOperation !== null) return /^ai\.\w+\.do[A-Z]/.test(aiOperation);
+  const langfuseType = text(signal, 'langfuseType');
+  if (langfuseType !== null) return langfuseCalls.has(langfuseType);
+  const langsmithKind = text(signal, 'langsmithKind');
+  if (langsmithKind !== null) return langsmithCalls.has(langsmithKind);
+  if (has(signal, 'traceloopKind')) return false;
+  const operation = text(signal, 'operation');
+  if (operation !== null) return operations.has(operation) && isAnswered(signal);
+  const requestType = text(signal, 'requestType');
+  if (requestType !== null) return requestTypes.has(requestType);
+  return (
+    has(signal, 'model') && has(signal, 'provider') && hasUsage(signal) && !has(signal, 'agent')
+  );
+}
+
+/** Some emitters have an outer span with the name of the same operation, but without what the provider answered. */
+function isAnswered(signal: Signal): boolean {
+  return (
+    hasUsage(signal) ||
+    signal.isError ||
+    has(signal, 'error_type') ||
+    has(signal, 'responseId') ||
+    has(signal, 'finishReason')
+  );
+}
+
+function hasUsage(signal: Signal): boolean {
+  return has(signal, 'prompt_tokens') || has(signal, 'completion_tokens');
+}
+
+/** The same calls once more, for conventions that have their own events. */
+const details = 'gen_ai.client.inference.operation.details';
+const logsOfCalls = new Set([
+  'claude_code.api_request',
+  'claude_code.api_error',
+  'gemini_cli.api_response',
+  'gemini_cli.api_error',
+]);
+
+function isCallLog(signal: Signal): boolean {
+  const name = eventNameOf(signal);
+  if (name === 'codex.sse_event') return text(signal, 'eventKind') === 'response.completed';
+  if (name === details) return !isGeminiCli(signal) && isAnswered(signal);
+  return logsOfCalls.has(name);
+}
+
+/** Claude Code has its prefix only in the body. */
+export function eventNameOf(signal: Signal): string {
+  const named = text(signal, 'eventName');
+  const { name } = signal;
+  return named === null || name.endsWith(`.${named}`) ? name : named;
+}
+
+/** The events of a call's own span; other log records may only happen to be inside of the same span. */
+export function isEventOfOwnSpan(signal: Signal): boolean {
+  return eventNameOf(signal) === details;
+}
+
+export function isClaudeCode(signal: Signal): boolean {
+  const name = signal.kind === 'span' ? signal.name : eventNameOf(signal);
+  return name.startsWith('claude_code.');
+}
+
+function isGeminiCli(signal: Signal): boolean {
+  return signal.resource.value(rowIndex.feature_name) === 'gemini-cli';
+}
+
+export function isErrorEvent(signal: Signal): boolean {
+  return signal.kind === 'log' && eventNameOf(signal).endsWith('.api_error');
+}
+
+function has({ attributes }: Signal, row: Row): boolean {
+  return attributes.value(rowIndex[row]) !== undefined;
+}
+
+function text({ attributes }: Signal, row: Row): string | null {
+  const value: AttributeValue | undefined = attributes.value(rowIndex[row]);
+  return typeof value === 'string' ? value : null;
+}
