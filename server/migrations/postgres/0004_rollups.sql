@@ -18,6 +18,10 @@ alter table old_traces
   add column metadata bytea,
   add column checksum bigint;
 
+-- A server that knows the counter sends a whole transaction at once, which stores nothing if the counter is not as expected. If its
+-- reply is lost, the fence is moved, so that the transaction cannot be executed later.
+alter table team_counters add column fence integer not null default 0;
+
 create table traces (
   team_id uuid not null,
   id uuid not null,

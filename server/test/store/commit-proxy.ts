@@ -4,6 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 
 /** What befalls the next commit on its way. */
 export type Mishap =
+  | 'none'
   /** It never arrives. */
   | 'lost'
   /** It arrives, and the answer does not. */
@@ -18,15 +19,18 @@ export interface CommitProxy {
   port: number;
   /** One mishap for each of the next commits. */
   plan: Mishap[];
+  /** How many late commits PostgreSQL has dealt with. */
+  lateEnded(): number;
   close(): Promise<void>;
 }
 
-/** A commit as it goes over the wire: a separate simple query. */
+/** A commit as it goes over the wire: a simple query, or the text of a statement. */
 const commit = Buffer.from('commit\0');
 
 export async function startCommitProxy(postgresPort: number): Promise<CommitProxy> {
   const plan: Mishap[] = [];
   const sockets = new Set<Socket>();
+  let lateEnded = 0;
   const server = createServer((caller) => {
     const postgres = connect(postgresPort, '127.0.0.1');
     let isAnswerLost = false;
@@ -52,6 +56,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
       if (mishap === 'late') {
         isHeld = true;
         caller.destroy();
+        postgres.once('close', () => (lateEnded += 1));
         void delay(400).then(() => postgres.write(data, () => postgres.end()));
         return;
       }
@@ -68,6 +73,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
   return {
     port: (server.address() as AddressInfo).port,
     plan,
+    lateEnded: () => lateEnded,
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

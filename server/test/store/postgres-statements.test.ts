@@ -4,7 +4,6 @@ import { test } from 'node:test';
 import { parse } from 'libpg-query';
 import {
   lookUpStatements,
-  ofManyTeams,
   ofOneTeam,
   ofSmallTables,
   overAllTeams,
@@ -15,6 +14,7 @@ import { calendarOf } from '../../src/core/calendar.ts';
 import type { TallyQuery } from '../../src/core/query.ts';
 import { planQuery } from '../../src/core/query-plan.ts';
 import { payloadNames } from '../../src/core/trace-fields.ts';
+import { ofManyTeams } from '../../src/store/postgres/many-teams-statements.ts';
 import { ofMarks, ofRollups, tailOf } from '../../src/store/postgres/rollup-statements.ts';
 import {
   answerOf,
@@ -167,5 +167,10 @@ test('no other file of the store holds a statement on a distributed table', () =
   const pattern = new RegExp(`\\b(from|into|update|join)\\s+(${names})\\b`, 'i');
   const files = globSync('*.ts', { cwd: folder });
   const found = files.filter((path) => pattern.test(readFileSync(new URL(path, folder), 'utf8')));
-  assert.deepEqual(found.sort(), ['rollup-statements.ts', 'statements.ts', 'tally-statements.ts']);
+  assert.deepEqual(found.sort(), [
+    'many-teams-statements.ts',
+    'rollup-statements.ts',
+    'statements.ts',
+    'tally-statements.ts',
+  ]);
 });

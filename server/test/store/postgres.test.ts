@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { overviewQuery } from '../../src/core/analytics.ts';
 import { draftTrace } from '../../src/core/trace.ts';
+import { limits } from '../../src/limits.ts';
 import { readMigrations } from '../../src/store/migrations.ts';
 import { Failure, OperatorError } from '../../src/errors.ts';
 import { unfitBecause } from '../../src/store/postgres/check-server.ts';
@@ -250,6 +251,32 @@ test('a commit that is lost on its way, or whose answer is, is stored exactly on
         assert.equal((await direct.trace(id, stamps[0]?.id ?? ''))?.model, `${i}a`);
       }
     }
+  } finally {
+    await store.close();
+    await proxy.close();
+    await direct.close();
+  }
+});
+
+test('a transaction that arrives after its write has failed stores nothing', async () => {
+  const url = await postgres.createDatabase();
+  const proxy = await startCommitProxy(postgres.port);
+  const direct = await open(url);
+  const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
+  try {
+    const { id } = (await direct.ensureTeam('t', 1)).team;
+    // From now on the store knows the counter, and sends a whole transaction at once.
+    await store.append([write(id, 'first')]);
+    // Each attempt is followed by a transaction that looks for its traces.
+    const retries = Array.from({ length: limits.postgresAttemptsMax - 1 }, () => ['lost', 'none']);
+    proxy.plan.push('late', 'none', ...(retries.flat() as Mishap[]));
+    const [outcome] = await store.append([write(id, 'late')]);
+    assert.equal(outcome?.kind === 'failed' && outcome.code, 'store_unavailable');
+    assert.deepEqual(proxy.plan, []);
+    await eventually('the late transaction', 10_000, () => (proxy.lateEnded() > 0 ? true : null));
+    await direct.append([write(id, 'last')]);
+    assert.deepEqual(await modelsOf(direct, id), ['last', 'first']);
+    assert.deepEqual((await verifyTeam(direct, id)).differences, []);
   } finally {
     await store.close();
     await proxy.close();

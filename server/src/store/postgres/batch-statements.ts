@@ -4,13 +4,24 @@ import { expiryOf } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
 import { earlierFromRow } from '../key-rows.ts';
 import type { TeamCounter } from '../sequencer.ts';
-import type { BatchWrites, LockedTeam, NewRequest, PackedWrite } from './batch-writes.ts';
+import { arrayOfPlain, arrayOfText } from './array-literal.ts';
+import type { BatchRows } from './batch-rows.ts';
+import type {
+  BatchWrites,
+  LockedTeam,
+  MovedCounter,
+  NewRequest,
+  PackedWrite,
+} from './batch-writes.ts';
 import { run } from './connection.ts';
 import type { Row, Values } from './connection.ts';
+import { ofManyTeams } from './many-teams-statements.ts';
 import { counterFromRow } from './marks-rows.ts';
-import { ofManyTeams, ofOneTeam } from './statements.ts';
-
-export type Statement = [text: string, values: Values];
+import type { Statement } from './pipeline.ts';
+import { ofOneTeam } from './statements.ts';
+import { TraceColumns } from './trace-columns.ts';
+import { TraceRecords } from './trace-records.ts';
+import type { KnownRecordTypes } from './trace-records.ts';
 
 /** The statements of a transaction that stores a batch. */
 export interface BatchStatements {
@@ -20,6 +31,8 @@ export interface BatchStatements {
     writes: readonly PackedWrite[],
     wallUs: number,
   ): Promise<LockedTeams>;
+  /** Collects the rows of the batch. */
+  rows(): BatchRows;
   /** What is sent with the commit. */
   write(batch: BatchWrites, wallUs: number): Statement[];
 }
@@ -43,20 +56,22 @@ export function oneTeamStatements(begin: string, teamId: string): BatchStatement
         findRequests(),
       ]);
       const [row] = found.rows;
-      if (row) return new Map([[teamId, { counter: counterFromRow(row), earlier }]]);
+      if (row) return new Map([[teamId, lockedTeam(row, earlier)]]);
       const counter = await lockTeam(client, teamId);
       // Another transaction may have stored the team's first request in the meantime.
-      return new Map([[teamId, { counter, earlier: await findRequests() }]]);
+      return new Map([[teamId, { counter, fence: 0, earlier: await findRequests() }]]);
     },
+
+    rows: () => new TraceColumns(),
 
     write(batch, wallUs) {
       const [counter] = batch.counters();
       if (!counter) return [];
-      const { traces, requests } = batch;
+      const { rows, requests } = batch;
       return [
-        [ofOneTeam.insertTraces, [teamId, ...traces.traceValues()]],
-        ...(traces.hasPayloads
-          ? [[ofOneTeam.insertPayloads, [teamId, ...traces.payloadValues()]] satisfies Statement]
+        [ofOneTeam.insertTraces, [teamId, ...rows.traceValues()]],
+        ...(rows.hasPayloads
+          ? [[ofOneTeam.insertPayloads, [teamId, ...rows.payloadValues()]] satisfies Statement]
           : []),
         ...(requests.length > 0
           ? ([
@@ -78,7 +93,11 @@ const waitAsUsual = `set local lock_timeout = ${limits.postgresLockMsMax}`;
  * not free within a moment fails the transaction. All other locks, such as those of an index that is being built, are waited for as
  * usual, since no other transaction would get them sooner.
  */
-export function manyTeamsStatements(begin: string, skipsLocked: boolean): BatchStatements {
+export function manyTeamsStatements(
+  begin: string,
+  types: KnownRecordTypes,
+  skipsLocked: boolean,
+): BatchStatements {
   return {
     async begin(client, writes, wallUs) {
       const teamIds = [...new Set(writes.map(({ write }) => write.teamId))];
@@ -120,40 +139,46 @@ export function manyTeamsStatements(begin: string, skipsLocked: boolean): BatchS
       return lockedTeams([...locked.rows, ...added.rows], again);
     },
 
+    rows: () => new TraceRecords(types.current),
+
     write(batch, wallUs) {
       const counters = batch.counters();
       if (counters.length === 0) return [];
-      const { traces, requests } = batch;
-      const teamIds = counters.map(({ teamId }) => teamId);
+      const { rows, requests } = batch;
       return [
-        [ofManyTeams.insertTraces, [traces.traceTeams(), ...traces.traceValues()]],
-        ...(traces.hasPayloads
-          ? [
-              [
-                ofManyTeams.insertPayloads,
-                [traces.payloadTeams(), ...traces.payloadValues()],
-              ] satisfies Statement,
-            ]
+        [ofManyTeams.insertTraces, rows.traceValues()],
+        ...(rows.hasPayloads
+          ? [[ofManyTeams.insertPayloads, rows.payloadValues()] satisfies Statement]
           : []),
         ...(requests.length > 0
           ? ([
-              [
-                ofManyTeams.forgetRequests,
-                [[...new Set(requests.map(({ teamId }) => teamId))], wallUs],
-              ],
-              [
-                ofManyTeams.takeRequests,
-                [requests.map(({ teamId }) => teamId), ...requestColumns(requests, wallUs)],
-              ],
+              forgetRequests(requests, wallUs),
+              [ofManyTeams.takeRequests, requestValues(requests, wallUs)],
             ] satisfies Statement[])
           : []),
-        [
-          ofManyTeams.moveCounters,
-          [teamIds, counters.map(({ lastSeq }) => lastSeq), counters.map(({ lastUs }) => lastUs)],
-        ],
+        [ofManyTeams.moveCounters, counterValues(counters)],
       ];
     },
   };
+}
+
+/** The parameters of `moveCounters`. */
+export function counterValues(counters: readonly MovedCounter[]): Values {
+  return [
+    arrayOfPlain(counters.map(({ teamId }) => teamId)),
+    arrayOfPlain(counters.map(({ lastSeq }) => lastSeq)),
+    arrayOfPlain(counters.map(({ lastUs }) => lastUs)),
+  ];
+}
+
+export function forgetRequests(requests: readonly NewRequest[], wallUs: number): Statement {
+  const teamIds = new Set(requests.map(({ teamId }) => teamId));
+  return [ofManyTeams.forgetRequests, [arrayOfPlain([...teamIds]), String(wallUs)]];
+}
+
+/** The parameters of `takeRequests` for many teams. */
+export function requestValues(requests: readonly NewRequest[], wallUs: number): Values {
+  return [arrayOfPlain(requests.map(({ teamId }) => teamId)), ...requestColumns(requests, wallUs)];
 }
 
 /** Waits until no other transaction of the team is in progress. If the team has no traces yet, its sequence starts at `firstSeq`. */
@@ -169,12 +194,13 @@ export async function lockTeam(
   return lockTeam(client, teamId);
 }
 
+function lockedTeam(row: Row, earlier: Map<string, EarlierRequest> = new Map()): LockedTeam {
+  return { counter: counterFromRow(row), fence: row['fence'] as number, earlier };
+}
+
 function lockedTeams(counters: readonly Row[], earlier: readonly Row[]): LockedTeams {
   const teams: LockedTeams = new Map(
-    counters.map((row) => [
-      row['team_id'] as string,
-      { counter: counterFromRow(row), earlier: new Map() },
-    ]),
+    counters.map((row) => [row['team_id'] as string, lockedTeam(row)]),
   );
   for (const row of earlier) {
     teams
@@ -191,11 +217,11 @@ function byKeyHash(rows: readonly Row[]): Map<string, EarlierRequest> {
 /** The parameters of `takeRequests` after the team. */
 function requestColumns(requests: readonly NewRequest[], wallUs: number): Values {
   return [
-    requests.map(({ request }) => request.keyHash),
-    requests.map(({ request }) => request.bodyHash),
-    requests.map(({ firstSeq }) => firstSeq),
-    requests.map(({ count }) => count),
-    requests.map(({ request }) => request.rejected),
-    requests.map(() => expiryOf(wallUs)),
+    arrayOfText(requests.map(({ request }) => request.keyHash)),
+    arrayOfText(requests.map(({ request }) => request.bodyHash)),
+    arrayOfPlain(requests.map(({ firstSeq }) => firstSeq)),
+    arrayOfPlain(requests.map(({ count }) => count)),
+    arrayOfText(requests.map(({ request }) => request.rejected)),
+    arrayOfPlain(requests.map(() => expiryOf(wallUs))),
   ];
 }

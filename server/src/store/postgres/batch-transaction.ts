@@ -3,12 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { Clock } from '../../core/clock.ts';
 import { limits } from '../../limits.ts';
 import { lockTeam } from './batch-statements.ts';
-import type { BatchStatements, Statement } from './batch-statements.ts';
+import type { BatchStatements } from './batch-statements.ts';
 import { BatchWrites } from './batch-writes.ts';
 import type { PackedWrite } from './batch-writes.ts';
 import { abandon, connect, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { ConnectionLost } from './postgres-failures.ts';
+import type { Statement } from './pipeline.ts';
 import { ofOneTeam } from './statements.ts';
 
 /** How one attempt at a batch ended. */
@@ -39,7 +40,7 @@ export async function attemptBatch(
     const teams = await statements.begin(client, writes, clock());
     // After the locks, so that times follow the sequence.
     const wallUs = clock();
-    const batch = new BatchWrites(teams, wallUs);
+    const batch = new BatchWrites(teams, wallUs, statements.rows());
     for (const write of writes) batch.add(write);
     const attempt = await commitAll(client, batch, statements.write(batch, wallUs));
     // Unless the connection is lost, the transaction has ended and the connection can be reused.
@@ -78,11 +79,11 @@ async function commitAll(
 
 /**
  * Finds out whether a doubtful commit succeeded. The transaction is atomic, so one trace of one team shows it. The old transaction holds
- * the team's lock until it ends, even if its connection is lost. Once we have the lock, it has ended. Null if the time limit passes
- * first.
+ * the team's lock until it ends, even if its connection is lost. Once we have the lock, it has ended, or it was not executed yet; then
+ * moving the fence prevents that. Null if the time limit passes first.
  */
-export async function wasStored(pools: Pools, { traces }: BatchWrites): Promise<boolean | null> {
-  const { first } = traces;
+export async function wasStored(pools: Pools, { rows }: BatchWrites): Promise<boolean | null> {
+  const { first } = rows;
   if (!first) return false;
   const untilMs = performance.now() + limits.postgresDoubtMsMax;
   while (performance.now() < untilMs) {
@@ -105,6 +106,7 @@ async function lookFor(
     await run(client, begin);
     await lockTeam(client, teamId);
     const { rowCount } = await run(client, ofOneTeam.findTrace, [teamId, traceId]);
+    if (rowCount === 0) await run(client, ofOneTeam.moveFence, [teamId]);
     // With synchronous replication, this commit also waits until the doubtful one has reached the standby.
     await run(client, 'commit');
     client.release();

@@ -3,8 +3,9 @@ import type { EarlierRequest } from '../idempotency.ts';
 import type { PackedPayloads } from '../payload.ts';
 import type { TeamCounter } from '../sequencer.ts';
 import { TeamBatch } from '../team-batch.ts';
+import type { AddRow } from '../team-batch.ts';
 import type { ClockJump, IdempotentRequest, TraceWrite, WriteOutcome } from '../trace-writer.ts';
-import { TraceColumns } from './trace-columns.ts';
+import type { BatchRows } from './batch-rows.ts';
 
 /** A write with the packed payloads of each draft. */
 export interface PackedWrite {
@@ -15,6 +16,8 @@ export interface PackedWrite {
 /** What was found when the transaction began, by team. */
 export interface LockedTeam {
   counter: TeamCounter;
+  /** Changes if a transaction that was sent, but not executed, must not be executed any more. */
+  fence: number;
   /** By key hash. */
   earlier: Map<string, EarlierRequest>;
 }
@@ -27,47 +30,43 @@ export interface NewRequest {
   count: number;
 }
 
-export interface MovedCounter {
+/** A counter after a transaction. */
+export interface MovedCounter extends TeamCounter {
   teamId: string;
-  /** The last sequence number before this transaction, and after it. */
+  fence: number;
+  /** The last sequence number before the transaction. */
   fromSeq: number;
-  lastSeq: number;
-  lastUs: number;
 }
 
 /** What one transaction writes, for one team or for many, computed in memory. */
 export class BatchWrites {
   readonly outcomes: WriteOutcome[] = [];
-  readonly traces = new TraceColumns();
+  readonly rows: BatchRows;
   readonly requests: NewRequest[] = [];
   /** The writes of teams that another transaction has locked. They have an outcome, but not the final one. */
   readonly locked = new Set<PackedWrite>();
   readonly #teams: ReadonlyMap<string, LockedTeam>;
-  readonly #batches = new Map<string, TeamBatch>();
+  readonly #batches = new Map<string, { team: LockedTeam; batch: TeamBatch }>();
   readonly #wallUs: number;
 
-  constructor(teams: ReadonlyMap<string, LockedTeam>, wallUs: number) {
+  constructor(teams: ReadonlyMap<string, LockedTeam>, wallUs: number, rows: BatchRows) {
+    this.rows = rows;
     this.#teams = teams;
     this.#wallUs = wallUs;
   }
 
   get jumps(): readonly ClockJump[] {
-    return [...this.#batches.values()].flatMap(({ jump }) => jump ?? []);
+    return [...this.#batches.values()].flatMap(({ batch }) => batch.jump ?? []);
   }
 
   /** The counters of teams that have new traces. A replayed request moves none, so it leaves no gap. */
   counters(): MovedCounter[] {
-    return [...this.#batches].map(
-      ([
-        teamId,
-        {
-          counter: { lastSeq, lastUs },
-        },
-      ]) => {
-        const fromSeq = this.#teams.get(teamId)?.counter.lastSeq ?? lastSeq;
-        return { teamId, fromSeq, lastSeq, lastUs };
-      },
-    );
+    return [...this.#batches].map(([teamId, { team, batch }]) => ({
+      teamId,
+      fence: team.fence,
+      fromSeq: team.counter.lastSeq,
+      ...batch.counter,
+    }));
   }
 
   add(packed: PackedWrite): void {
@@ -96,12 +95,14 @@ export class BatchWrites {
     team.earlier.set(keyHash, { bodyHash, ...range, rejected });
   }
 
-  #batchOf(teamId: string, { counter }: LockedTeam): TeamBatch {
-    let batch = this.#batches.get(teamId);
-    if (!batch) {
-      batch = new TeamBatch(teamId, counter, (...row) => this.traces.add(teamId, ...row));
-      this.#batches.set(teamId, batch);
-    }
+  #batchOf(teamId: string, team: LockedTeam): TeamBatch {
+    const found = this.#batches.get(teamId);
+    if (found) return found.batch;
+    const { rows } = this;
+    const addRow: AddRow = (assigned, trace, payloads) =>
+      rows.add(teamId, assigned, trace, payloads);
+    const batch = new TeamBatch(teamId, team.counter, addRow);
+    this.#batches.set(teamId, { team, batch });
     return batch;
   }
 }

@@ -18,6 +18,7 @@ export interface Pools {
   naming: Naming;
   /** The statements that begin every writing transaction. */
   begin: string;
+  synchronousCommit: string;
   end(): Promise<void>;
 }
 
@@ -25,7 +26,10 @@ export interface Pools {
 export const serverName = 'tracetally';
 const toolName = 'tracetally command';
 
-export function openPools(url: string, role: StoreOptions['role']): Omit<Pools, 'begin'> {
+export function openPools(
+  url: string,
+  role: StoreOptions['role'],
+): Omit<Pools, 'begin' | 'synchronousCommit'> {
   const shown = shownAs(role);
   // One connection stays open, so that commands can see that a server is running. Statements are pipelined if they do not depend on
   // earlier results: a transaction takes two round trips instead of eight.
@@ -88,15 +92,26 @@ function withoutOwnName(url: string): string {
  * statement sees what was committed before it, which is needed after waiting for a lock.
  */
 export function beginWriting(synchronousCommit: string): string {
-  return (
-    'begin isolation level read committed; ' +
+  return [
+    beginOnly,
     // On a Citus cluster this makes the following settings apply on the nodes too. Without Citus it has no effect.
-    "set local citus.propagate_set_commands = 'local'; " +
-    `set local synchronous_commit = ${synchronousCommit}; ` +
-    `set local lock_timeout = ${limits.postgresLockMsMax}; ` +
-    `set local statement_timeout = ${limits.postgresAnswerMsMax}; ` +
-    `set local idle_in_transaction_session_timeout = ${limits.postgresAnswerMsMax}`
-  );
+    "set local citus.propagate_set_commands = 'local'",
+    ...Object.entries(settingsOf(synchronousCommit)).map(
+      ([name, value]) => `set local ${name} = ${value}`,
+    ),
+  ].join('; ');
+}
+
+export const beginOnly = 'begin isolation level read committed';
+
+/** The settings of a writing transaction. */
+export function settingsOf(synchronousCommit: string) {
+  return {
+    synchronous_commit: synchronousCommit,
+    lock_timeout: String(limits.postgresLockMsMax),
+    statement_timeout: String(limits.postgresAnswerMsMax),
+    idle_in_transaction_session_timeout: String(limits.postgresAnswerMsMax),
+  };
 }
 
 export async function connect(pool: pg.Pool): Promise<pg.PoolClient> {

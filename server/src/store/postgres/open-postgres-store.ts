@@ -19,6 +19,8 @@ import { openOnDemandRoller } from './rebuild.ts';
 import { noRoller, openRoller } from './roller-client.ts';
 import { openSignInCodes } from './sign-in-codes.ts';
 import { openStoreBatch } from './store-batch.ts';
+import { KnownRecordTypes, readRecordTypes } from './trace-records.ts';
+import type { RecordTypes } from './trace-records.ts';
 import { Writer } from './writer.ts';
 
 export interface PostgresOptions extends StoreOptions {
@@ -31,17 +33,16 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const address = addressOf(url);
   const open = openPools(url, role);
   try {
-    const { begin, isCluster } = await prepare(open.writing, address, options);
-    return assemble({ ...open, begin }, isCluster, options);
+    const { begin, synchronousCommit, ...prepared } = await prepare(open.writing, address, options);
+    return assemble({ ...open, begin, synchronousCommit }, prepared, options);
   } catch (error) {
     await open.end();
     throw error instanceof OperatorError ? error : explainOpening(error, address);
   }
 }
 
-interface Prepared {
-  /** The statements that begin a writing transaction. */
-  begin: string;
+interface Prepared extends Pick<Pools, 'begin' | 'synchronousCommit'> {
+  types: RecordTypes;
   /** Whether the tables are distributed over the nodes of a cluster. */
   isCluster: boolean;
 }
@@ -54,14 +55,16 @@ async function prepare(
 ): Promise<Prepared> {
   const client = await connect(pool);
   try {
-    const begin = beginWriting(await checkServer(client, address.name));
+    const synchronousCommit = await checkServer(client, address.name);
+    const begin = beginWriting(synchronousCommit);
     // A pooler in between may not support transactions: fail now instead of at the first write.
     await run(client, begin);
     await run(client, 'rollback');
     await migrate(client, address.name, mustExist, { pool, begin, onUpgrade });
     const isCluster = (await distributedTables(client)).size > 0;
+    const types = await readRecordTypes(client);
     client.release();
-    return { begin, isCluster };
+    return { begin, synchronousCommit, isCluster, types };
   } catch (error) {
     client.release(true);
     throw error;
@@ -71,7 +74,11 @@ async function prepare(
 /** A replica is read-only too. */
 const readAccess = "select current_setting('transaction_read_only') as read_only";
 
-function assemble(pools: Pools, isCluster: boolean, options: PostgresOptions): Store {
+function assemble(
+  pools: Pools,
+  { isCluster, types }: Pick<Prepared, 'isCluster' | 'types'>,
+  options: PostgresOptions,
+): Store {
   const { url, role, clock, onClockJump = () => {}, onRollFailed = () => {} } = options;
   const { rolling = 'automatic', rollBounds: bounds = defaultRollBounds } = options;
   const { begin, naming } = pools;
@@ -80,7 +87,8 @@ function assemble(pools: Pools, isCluster: boolean, options: PostgresOptions): S
       ? noRoller
       : openRoller({ url, role, begin, naming, bounds }, onRollFailed);
   const onStored = roller.written;
-  const store = openStoreBatch(pools, openClock(clock), { onClockJump, onStored });
+  const known = new KnownRecordTypes(pools.writing, types);
+  const store = openStoreBatch(pools, openClock(clock), known, { onClockJump, onStored });
   const writer = new Writer(store, isCluster);
   const keyUses = openKeyUses(pools);
   return {

@@ -22,6 +22,8 @@ const states = {
   diskFull: '53100',
   lockNotAvailable: '55P03',
   queryCancelled: '57014',
+  adminShutdown: '57P01',
+  typeMismatch: '42804',
   statementUnknown: '26000',
   statementKnown: '42P05',
 };
@@ -39,7 +41,7 @@ const storeClasses = new Set([
 ]);
 
 export function failureOf(error: unknown): StoreFailure {
-  if (error instanceof ConnectionLost || isNameUnknown(error)) {
+  if (error instanceof ConnectionLost || isNameUnknown(error) || isTypeMismatch(error)) {
     return { code: 'store_unavailable', isOfStore: true, isWorthRetry: true };
   }
   const state = stateOf(error);
@@ -64,10 +66,20 @@ export function sortError(error: unknown): Error {
   return new ConnectionLost(wordsOf(error), { cause: error });
 }
 
+/** The server has ended the connection and said so. Replies come in order: a statement without a reply was not executed. */
+export function isEndedByServer(error: unknown): boolean {
+  return error instanceof ConnectionLost && stateOf(error.cause) === states.adminShutdown;
+}
+
 /** Prepared-statement mismatch: a connection pooler is in between. Nothing was done. */
 export function isNameUnknown(error: unknown): boolean {
   const state = stateOf(error);
   return state === states.statementUnknown || state === states.statementKnown;
+}
+
+/** Records were sent for another version of a table. Nothing was done. */
+export function isTypeMismatch(error: unknown): boolean {
+  return stateOf(error) === states.typeMismatch;
 }
 
 /** A lock was not free within `lock_timeout`. */

@@ -32,7 +32,7 @@ const wholeTraces = tracesWith(columnsOfPayloads);
 
 // --- For one team ---
 
-const replaceRequest = `
+export const replaceRequest = `
     on conflict (team_id, key_hash) do update set
       body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
       rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`;
@@ -46,7 +46,7 @@ function insertOfTeam(table: string, { columns, values, arrays, names }: Columns
 
 const writing = {
   lockCounter: `
-    select first_seq, last_seq, last_created_at_us from team_counters where team_id = $1 for update`,
+    select first_seq, last_seq, last_created_at_us, fence from team_counters where team_id = $1 for update`,
 
   addCounter: `
     insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
@@ -58,6 +58,9 @@ const writing = {
 
   moveCounter: `
     update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
+
+  /** From now on, a transaction that was sent before and is executed later finds another counter than it expects. */
+  moveFence: `update team_counters set fence = fence + 1 where team_id = $1`,
 
   findRequests: `
     select key_hash, body_hash, first_seq, count, rejected from idempotency
@@ -254,58 +257,4 @@ export const overAllTeams = {
     where m.is_active and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)
     order by c.last_seq - least(m.hot_seq, m.wide_seq) desc
     limit ${limits.rollSweepTeamsMax}`,
-};
-
-// --- For several teams in one transaction: only if the tables are not distributed ---
-
-function insertOfTeams(table: string, { columns, values, arrays, names }: ColumnsInsert): string {
-  return `
-    insert into ${table} (team_id, ${columns})
-    select u.team_id, ${values} from unnest($1::uuid[], ${arrays}) as u(team_id, ${names})`;
-}
-
-const selectCounters = `
-    select team_id, first_seq, last_seq, last_created_at_us from team_counters
-    where team_id = any($1::uuid[]) order by team_id`;
-
-export const ofManyTeams = {
-  // In a fixed order, so that two transactions never wait for each other.
-  lockCounters: `${selectCounters} for update`,
-
-  lockFreeCounters: `${selectCounters} for update skip locked`,
-
-  addCounters: `
-    insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
-    select team_id, 1, 0, 0 from unnest($1::uuid[]) as u(team_id) order by team_id
-    on conflict (team_id) do nothing`,
-
-  insertTraces: insertOfTeams('traces', tracesInsert),
-
-  insertPayloads: insertOfTeams('trace_payloads', payloadsInsert),
-
-  moveCounters: `
-    update team_counters c set last_seq = u.last_seq, last_created_at_us = u.last_us
-    from unnest($1::uuid[], $2::bigint[], $3::bigint[]) as u(team_id, last_seq, last_us)
-    where c.team_id = u.team_id`,
-
-  findRequests: `
-    select u.team_id, u.key_hash, found.*
-    from unnest($1::uuid[], $2::text[]) as u(team_id, key_hash), lateral (
-      select i.body_hash, i.first_seq, i.count, i.rejected from idempotency i
-      where i.team_id = u.team_id and i.key_hash = u.key_hash and i.expires_at_us > $3
-      limit 1) as found`,
-
-  forgetRequests: `
-    delete from idempotency i
-    using (
-      select u.team_id, expired.key_hash from unnest($1::uuid[]) as u(team_id), lateral (
-        select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= $2
-        limit ${limits.idempotencySweepRowsMax}) as expired
-      limit ${limits.postgresSharedSweepRowsMax}) as swept
-    where i.team_id = swept.team_id and i.key_hash = swept.key_hash`,
-
-  takeRequests: `
-    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
-    select * from unnest($1::uuid[], $2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[])
-    ${replaceRequest}`,
 };

@@ -6,12 +6,16 @@ import { failAll, storeInHalvesAsync } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
+import { attemptAtOnce } from './batch-at-once.ts';
 import { manyTeamsStatements, oneTeamStatements } from './batch-statements.ts';
 import type { BatchStatements } from './batch-statements.ts';
 import { attemptBatch, wasStored } from './batch-transaction.ts';
+import type { Attempt } from './batch-transaction.ts';
 import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
 import type { Pools } from './connection.ts';
-import { failureOf, isLockTimeout } from './postgres-failures.ts';
+import { KnownCounters } from './known-counters.ts';
+import { failureOf, isLockTimeout, isTypeMismatch } from './postgres-failures.ts';
+import type { KnownRecordTypes } from './trace-records.ts';
 
 /** A write of a team that another transaction has locked. It was not stored. */
 export interface LockedWrite {
@@ -36,30 +40,51 @@ export interface BatchEvents {
 interface Means {
   first: BatchStatements;
   skippingLocked?: BatchStatements;
+  /** Whether the batch may be stored in one round trip. */
+  mayBeAtOnce?: boolean;
 }
 
 export function openStoreBatch(
   pools: Pools,
   clock: Clock,
+  types: KnownRecordTypes,
   { onClockJump, onStored }: BatchEvents,
 ): StoreBatch {
   /** Writes of teams that were left out because they are locked. */
   const locked = new WeakSet<PackedWrite>();
 
+  const known = new KnownCounters();
+
   function stored(batch: BatchWrites): BatchResult {
     for (const write of batch.locked) locked.add(write);
-    onStored(batch.counters());
+    const counters = batch.counters();
+    known.note(counters);
+    onStored(counters);
     for (const jump of batch.jumps) onClockJump(jump);
     return { kind: 'stored', outcomes: batch.outcomes };
+  }
+
+  /** Stored in one round trip, or doubtful; null if another attempt will show what to do. */
+  async function storeAtOnce(writes: readonly PackedWrite[]): Promise<Attempt | null> {
+    const expected = known.expectedFor(writes);
+    if (!expected) return null;
+    const how = { expected, types: types.current };
+    const attempt = await attemptAtOnce(pools, clock, writes, how);
+    if (attempt.kind === 'not as expected') return null;
+    return attempt;
   }
 
   /** Retries as long as that may help. */
   async function store(writes: readonly PackedWrite[], means: Means): Promise<BatchResult> {
     const startMs = performance.now();
     let statements = means.first;
+    let { mayBeAtOnce = false } = means;
     for (let attempts = 1; ; attempts++) {
-      const attempt = await attemptBatch(pools, clock, writes, statements);
+      const atOnce = mayBeAtOnce ? await storeAtOnce(writes) : null;
+      const attempt = atOnce ?? (await attemptBatch(pools, clock, writes, statements));
+      mayBeAtOnce = false;
       if (attempt.kind === 'stored') return stored(attempt.batch);
+      known.forget(writes);
       const reason = messageOf(attempt.error);
       if (attempt.kind === 'doubtful') {
         const isStored = await wasStored(pools, attempt.batch);
@@ -73,6 +98,9 @@ export function openStoreBatch(
         statements = means.skippingLocked;
         continue;
       }
+      if (isTypeMismatch(attempt.error)) await types.readAgain().catch(() => {});
+      // An attempt in two round trips shows whether the error is one of the data.
+      if (atOnce?.kind === 'failed') continue;
       const { code, isOfStore, isWorthRetry } = failureOf(attempt.error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
       const mayRetry = isWorthRetry || attempt.kind === 'doubtful';
@@ -101,8 +129,9 @@ export function openStoreBatch(
   }
 
   const ofManyTeams: Means = {
-    first: manyTeamsStatements(pools.begin, false),
-    skippingLocked: manyTeamsStatements(pools.begin, true),
+    first: manyTeamsStatements(pools.begin, types, false),
+    skippingLocked: manyTeamsStatements(pools.begin, types, true),
+    mayBeAtOnce: true,
   };
   return {
     ofTeam: (teamId, writes) =>

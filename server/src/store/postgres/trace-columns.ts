@@ -7,6 +7,7 @@ import type { Assigned } from '../sequencer.ts';
 import { narrowSources } from '../trace-rows.ts';
 import type { ColumnValue } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
+import type { BatchRows } from './batch-rows.ts';
 import type { Values } from './connection.ts';
 
 /** How each kind of narrow field is sent as a column of `unnest`. */
@@ -84,15 +85,14 @@ function arraysFrom(first: number, columns: readonly SentColumn[]): string {
 /** `unnest` fills up shorter arrays with null, and most optional fields are not set in any trace of a batch. */
 const noValues = '{}';
 
-/** The traces of one batch as columns, as `unnest` needs them. They may belong to several teams. */
-export class TraceColumns {
+/** The traces of one batch as columns, as `unnest` needs them. The parameter with their team comes before these. */
+export class TraceColumns implements BatchRows {
   readonly #rows: TraceRow[] = [];
   readonly #payloads: PayloadRow[] = [];
   readonly #bytes: Uint8Array[] = [];
   #bytesBefore = 0;
 
-  /** One trace of the batch, by which it can be found; null if the batch is empty. */
-  get first(): { teamId: string; id: string } | null {
+  get first(): BatchRows['first'] {
     const [row] = this.#rows;
     return row ? { teamId: row.teamId, id: row.assigned.id } : null;
   }
@@ -104,7 +104,6 @@ export class TraceColumns {
     // Traces of schema 3 have no checksum yet.
     const { zstdMask, checksum } = payloads;
     this.#payloads.push({
-      teamId,
       seq: assigned.seq,
       zstdMask,
       checksum: checksum ?? checksumOf(payloads),
@@ -112,7 +111,6 @@ export class TraceColumns {
     });
   }
 
-  /** The parameters of an insert into `traces` after the team. */
   traceValues(): Values {
     const rows = this.#rows;
     return [
@@ -127,16 +125,10 @@ export class TraceColumns {
     ];
   }
 
-  /** The team of each trace. */
-  traceTeams(): string {
-    return arrayOfPlain(this.#rows.map(({ teamId }) => teamId));
-  }
-
   get hasPayloads(): boolean {
     return this.#payloads.length > 0;
   }
 
-  /** The parameters of an insert into `trace_payloads` after the team. */
   payloadValues(): Values {
     const rows = this.#payloads;
     return [
@@ -149,11 +141,6 @@ export class TraceColumns {
         arrayOfPlain(rows.map(({ ranges }) => ranges[i]?.length ?? null)),
       ]),
     ];
-  }
-
-  /** The team of each row of payloads. */
-  payloadTeams(): string {
-    return arrayOfPlain(this.#payloads.map(({ teamId }) => teamId));
   }
 
   #append(payloads: PackedPayloads, name: PayloadName): ByteRange | null {
@@ -173,7 +160,6 @@ interface TraceRow {
 }
 
 interface PayloadRow {
-  teamId: string;
   seq: number;
   zstdMask: number;
   checksum: number;

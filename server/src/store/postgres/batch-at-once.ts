@@ -1,0 +1,87 @@
+import type pg from 'pg';
+import type { Clock } from '../../core/clock.ts';
+import { limits } from '../../limits.ts';
+import { arrayOfPlain } from './array-literal.ts';
+import { counterValues, forgetRequests, requestValues } from './batch-statements.ts';
+import type { Attempt } from './batch-transaction.ts';
+import { BatchWrites } from './batch-writes.ts';
+import type { LockedTeam, PackedWrite } from './batch-writes.ts';
+import { abandon, beginOnly, connect, settingsOf } from './connection.ts';
+import type { Pools } from './connection.ts';
+import { ofManyTeams } from './many-teams-statements.ts';
+import { runTogether } from './pipeline.ts';
+import type { Statement } from './pipeline.ts';
+import { ConnectionLost, isEndedByServer } from './postgres-failures.ts';
+import { TraceRecords } from './trace-records.ts';
+import type { RecordTypes } from './trace-records.ts';
+
+/** A counter was not as expected, or a request was stored before. Nothing is stored. */
+export interface NotAsExpected {
+  kind: 'not as expected';
+}
+
+/**
+ * Stores a batch in one round trip: sequence numbers and times are computed from the counters that are expected, and nothing is stored if
+ * the database has others. The lock is held only while the database works.
+ */
+export async function attemptAtOnce(
+  { writing, synchronousCommit }: Pick<Pools, 'writing' | 'synchronousCommit'>,
+  clock: Clock,
+  writes: readonly PackedWrite[],
+  { expected, types }: { expected: ReadonlyMap<string, LockedTeam>; types: RecordTypes },
+): Promise<Attempt | NotAsExpected> {
+  const wallUs = clock();
+  const batch = new BatchWrites(expected, wallUs, new TraceRecords(types));
+  for (const write of writes) batch.add(write);
+  const statements = statementsOf(batch, wallUs, synchronousCommit);
+  let client: pg.PoolClient;
+  try {
+    client = await connect(writing);
+  } catch (error) {
+    return { kind: 'failed', error };
+  }
+  const { answers, error } = await runTogether(client, statements);
+  if (error) {
+    await abandon(client, error);
+    const isOfCommit = answers.length >= statements.length - 1;
+    const isLost = error instanceof ConnectionLost && !isEndedByServer(error);
+    return isOfCommit || isLost ? { kind: 'doubtful', batch, error } : { kind: 'failed', error };
+  }
+  client.release();
+  const [stored, committed] = answers.slice(-2);
+  if (stored?.row?.[0] === 't' && committed?.command === 'COMMIT') return { kind: 'stored', batch };
+  return { kind: 'not as expected' };
+}
+
+function statementsOf(batch: BatchWrites, wallUs: number, synchronousCommit: string): Statement[] {
+  const { rows, requests } = batch;
+  const counters = batch.counters();
+  const hasRequests = requests.length > 0;
+  return [
+    [beginOnly, []],
+    settings(synchronousCommit),
+    ...(hasRequests ? [forgetRequests(requests, wallUs)] : []),
+    [
+      hasRequests ? ofManyTeams.storeWithRequestsIfAsExpected : ofManyTeams.storeIfAsExpected,
+      [
+        ...rows.traceValues(),
+        ...rows.payloadValues(),
+        ...counterValues(counters),
+        arrayOfPlain(counters.map(({ fromSeq }) => fromSeq)),
+        arrayOfPlain(counters.map(({ fence }) => fence)),
+        ...(hasRequests ? [String(wallUs), ...requestValues(requests, wallUs)] : []),
+      ],
+    ],
+    ['commit', []],
+  ];
+}
+
+/** If a lock is not free, another attempt finds out which. */
+function settings(synchronousCommit: string): Statement {
+  const all = {
+    ...settingsOf(synchronousCommit),
+    lock_timeout: String(limits.postgresSharedLockMsMax),
+  };
+  const calls = Object.keys(all).map((name, i) => `set_config('${name}', $${i + 1}, true)`);
+  return [`select ${calls.join(' || ')} as settings`, Object.values(all)];
+}
