@@ -3,6 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { limits } from '../../limits.ts';
 import { arrayOfPlain } from './array-literal.ts';
 import { counterValues, forgetRequests, requestValues } from './batch-statements.ts';
+import type { AtOnceStatements } from './batch-statements.ts';
 import type { Attempt } from './batch-transaction.ts';
 import { BatchWrites } from './batch-writes.ts';
 import type { LockedTeam, PackedWrite } from './batch-writes.ts';
@@ -11,9 +12,9 @@ import type { Pools } from './connection.ts';
 import { ofManyTeams } from './many-teams-statements.ts';
 import { runTogether } from './pipeline.ts';
 import type { Statement } from './pipeline.ts';
-import { ConnectionLost, isEndedByServer } from './postgres-failures.ts';
+import { ConnectionLost, isEndedByServer, isNotAsExpected } from './postgres-failures.ts';
 import { TraceRecords } from './trace-records.ts';
-import type { RecordTypes } from './trace-records.ts';
+import type { KnownRecordTypes } from './trace-records.ts';
 
 /** A counter was not as expected, or a request was stored before. Nothing is stored. */
 export interface NotAsExpected {
@@ -25,15 +26,15 @@ export interface NotAsExpected {
  * the database has others. The lock is held only while the database works.
  */
 export async function attemptAtOnce(
-  { writing, synchronousCommit }: Pick<Pools, 'writing' | 'synchronousCommit'>,
+  { writing }: Pick<Pools, 'writing'>,
   clock: Clock,
   writes: readonly PackedWrite[],
-  { expected, types }: { expected: ReadonlyMap<string, LockedTeam>; types: RecordTypes },
+  { expected, via }: { expected: ReadonlyMap<string, LockedTeam>; via: AtOnceStatements },
 ): Promise<Attempt | NotAsExpected> {
   const wallUs = clock();
-  const batch = new BatchWrites(expected, wallUs, new TraceRecords(types));
+  const batch = new BatchWrites(expected, wallUs, via.rows());
   for (const write of writes) batch.add(write);
-  const statements = statementsOf(batch, wallUs, synchronousCommit);
+  const statements = via.all(batch, wallUs);
   let client: pg.PoolClient;
   try {
     client = await connect(writing);
@@ -43,14 +44,27 @@ export async function attemptAtOnce(
   const { answers, error } = await runTogether(client, statements);
   if (error) {
     await abandon(client, error);
+    if (isNotAsExpected(error)) return { kind: 'not as expected' };
     const isOfCommit = answers.length >= statements.length - 1;
     const isLost = error instanceof ConnectionLost && !isEndedByServer(error);
     return isOfCommit || isLost ? { kind: 'doubtful', batch, error } : { kind: 'failed', error };
   }
   client.release();
-  const [stored, committed] = answers.slice(-2);
-  if (stored?.row?.[0] === 't' && committed?.command === 'COMMIT') return { kind: 'stored', batch };
+  if (answers.at(-1)?.command === 'COMMIT' && via.isStored(answers))
+    return { kind: 'stored', batch };
   return { kind: 'not as expected' };
+}
+
+/** The whole transaction of any teams whose counters are known. */
+export function manyTeamsAtOnce(
+  { synchronousCommit }: Pick<Pools, 'synchronousCommit'>,
+  types: KnownRecordTypes,
+): AtOnceStatements {
+  return {
+    rows: () => new TraceRecords(types.current),
+    all: (batch, wallUs) => statementsOf(batch, wallUs, synchronousCommit),
+    isStored: (answers) => answers.at(-2)?.row?.[0] === 't',
+  };
 }
 
 function statementsOf(batch: BatchWrites, wallUs: number, synchronousCommit: string): Statement[] {

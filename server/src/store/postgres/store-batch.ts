@@ -6,9 +6,9 @@ import { failAll, storeInHalvesAsync } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
-import { attemptAtOnce } from './batch-at-once.ts';
-import { manyTeamsStatements, oneTeamStatements } from './batch-statements.ts';
-import type { BatchStatements } from './batch-statements.ts';
+import { attemptAtOnce, manyTeamsAtOnce } from './batch-at-once.ts';
+import { manyTeamsStatements, oneTeamAtOnce, oneTeamStatements } from './batch-statements.ts';
+import type { AtOnceStatements, BatchStatements } from './batch-statements.ts';
 import { attemptBatch, wasStored } from './batch-transaction.ts';
 import type { Attempt } from './batch-transaction.ts';
 import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
@@ -40,14 +40,21 @@ export interface BatchEvents {
 interface Means {
   first: BatchStatements;
   skippingLocked?: BatchStatements;
-  /** Whether the batch may be stored in one round trip. */
-  mayBeAtOnce?: boolean;
+  /** To store the batch in one round trip, if the counters are known. */
+  atOnce?: AtOnceStatements;
+}
+
+/** What is known about the tables. */
+export interface Tables {
+  types: KnownRecordTypes;
+  /** Whether they are distributed over the nodes of a cluster. */
+  isCluster: boolean;
 }
 
 export function openStoreBatch(
   pools: Pools,
   clock: Clock,
-  types: KnownRecordTypes,
+  { types, isCluster }: Tables,
   { onClockJump, onStored }: BatchEvents,
 ): StoreBatch {
   /** Writes of teams that were left out because they are locked. */
@@ -65,11 +72,13 @@ export function openStoreBatch(
   }
 
   /** Stored in one round trip, or doubtful; null if another attempt will show what to do. */
-  async function storeAtOnce(writes: readonly PackedWrite[]): Promise<Attempt | null> {
-    const expected = known.expectedFor(writes);
+  async function storeAtOnce(
+    writes: readonly PackedWrite[],
+    via: AtOnceStatements | undefined,
+  ): Promise<Attempt | null> {
+    const expected = via && known.expectedFor(writes);
     if (!expected) return null;
-    const how = { expected, types: types.current };
-    const attempt = await attemptAtOnce(pools, clock, writes, how);
+    const attempt = await attemptAtOnce(pools, clock, writes, { expected, via });
     if (attempt.kind === 'not as expected') return null;
     return attempt;
   }
@@ -78,11 +87,11 @@ export function openStoreBatch(
   async function store(writes: readonly PackedWrite[], means: Means): Promise<BatchResult> {
     const startMs = performance.now();
     let statements = means.first;
-    let { mayBeAtOnce = false } = means;
+    let via = means.atOnce;
     for (let attempts = 1; ; attempts++) {
-      const atOnce = mayBeAtOnce ? await storeAtOnce(writes) : null;
+      const atOnce = await storeAtOnce(writes, via);
       const attempt = atOnce ?? (await attemptBatch(pools, clock, writes, statements));
-      mayBeAtOnce = false;
+      via = undefined;
       if (attempt.kind === 'stored') return stored(attempt.batch);
       known.forget(writes);
       const reason = messageOf(attempt.error);
@@ -100,7 +109,7 @@ export function openStoreBatch(
       }
       if (isTypeMismatch(attempt.error)) await types.readAgain().catch(() => {});
       // An attempt in two round trips shows whether the error is one of the data.
-      if (atOnce?.kind === 'failed') continue;
+      if (atOnce?.kind === 'failed' && !isLockTimeout(atOnce.error)) continue;
       const { code, isOfStore, isWorthRetry } = failureOf(attempt.error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
       const mayRetry = isWorthRetry || attempt.kind === 'doubtful';
@@ -131,14 +140,15 @@ export function openStoreBatch(
   const ofManyTeams: Means = {
     first: manyTeamsStatements(pools.begin, types, false),
     skippingLocked: manyTeamsStatements(pools.begin, types, true),
-    mayBeAtOnce: true,
+    atOnce: manyTeamsAtOnce(pools, types),
   };
   return {
     ofTeam: (teamId, writes) =>
       // Without statements that skip locked teams no write is left out.
-      storeAll(writes, { first: oneTeamStatements(pools.begin, teamId) }) as Promise<
-        readonly WriteOutcome[]
-      >,
+      storeAll(writes, {
+        first: oneTeamStatements(pools.begin, teamId),
+        ...(isCluster ? { atOnce: oneTeamAtOnce(pools.begin, teamId) } : {}),
+      }) as Promise<readonly WriteOutcome[]>,
     ofTeams: (writes) => storeAll(writes, ofManyTeams),
   };
 }
