@@ -166,6 +166,8 @@ export const limits = Object.freeze({
   // Transactions that store writes of many teams, and how long they wait for the lock of a team before they leave the team out.
   postgresSharedWritersMax: 2,
   postgresSharedLockMsMax: 50,
+  // Waiting traces of a team that are sent before its running transaction has ended.
+  postgresFollowingRowsMin: 16,
   // Teams whose counters are remembered, so that their next transaction takes one round trip.
   postgresCountersKeptMax: 10_000,
   // Expired idempotency keys that such a transaction removes: twice as many as it can add.

@@ -21,16 +21,26 @@ export interface CommitProxy {
   plan: Mishap[];
   /** How many late commits PostgreSQL has dealt with. */
   lateEnded(): number;
+  /** The most commits that were sent on one connection and not answered yet. */
+  commitsAtOnceMax(): number;
   close(): Promise<void>;
 }
 
 /** A commit as it goes over the wire: a simple query, or the text of a statement. */
 const commit = Buffer.from('commit\0');
+const commitAnswer = Buffer.from('COMMIT\0');
+
+function occurrences(data: Buffer, what: Buffer): number {
+  let count = 0;
+  for (let at = data.indexOf(what); at !== -1; at = data.indexOf(what, at + 1)) count += 1;
+  return count;
+}
 
 export async function startCommitProxy(postgresPort: number): Promise<CommitProxy> {
   const plan: Mishap[] = [];
   const sockets = new Set<Socket>();
   let lateEnded = 0;
+  let commitsAtOnceMax = 0;
   const server = createServer((caller) => {
     const postgres = connect(postgresPort, '127.0.0.1');
     let isAnswerLost = false;
@@ -47,8 +57,12 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
       });
     }
     let isHeld = false;
+    let commitsUnanswered = 0;
     caller.on('data', (data: Buffer) => {
-      const mishap = data.includes(commit) ? plan.shift() : undefined;
+      const commits = occurrences(data, commit);
+      commitsUnanswered += commits;
+      commitsAtOnceMax = Math.max(commitsAtOnceMax, commitsUnanswered);
+      const mishap = commits > 0 ? plan.shift() : undefined;
       if (mishap === 'lost') {
         caller.destroy();
         return;
@@ -65,6 +79,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
       postgres.write(data);
     });
     postgres.on('data', (data: Buffer) => {
+      commitsUnanswered -= occurrences(data, commitAnswer);
       if (isAnswerLost) caller.destroy();
       else caller.write(denial ? denial(data) : data);
     });
@@ -74,6 +89,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
     port: (server.address() as AddressInfo).port,
     plan,
     lateEnded: () => lateEnded,
+    commitsAtOnceMax: () => commitsAtOnceMax,
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));

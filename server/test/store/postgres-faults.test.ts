@@ -9,6 +9,8 @@ import { eventually } from '../support/eventually.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { chooseSeed, seededRandom } from '../support/seeded-random.ts';
 import { startTestService } from '../support/service.ts';
+import { startCommitProxy } from './commit-proxy.ts';
+import type { Mishap } from './commit-proxy.ts';
 
 const postgres = usePostgres();
 
@@ -22,7 +24,12 @@ interface Load {
 }
 
 /** Writers that run until they are stopped. Half of what they write belongs to one team, the rest to all of them. */
-function startLoad(stores: readonly Store[], teams: readonly string[], random: () => number): Load {
+function startLoad(
+  stores: readonly Store[],
+  teams: readonly string[],
+  random: () => number,
+  writersPerStore = 6,
+): Load {
   const stored: Load['stored'] = new Map();
   const refused: Load['refused'] = new Map();
   let isOver = false;
@@ -58,7 +65,9 @@ function startLoad(stores: readonly Store[], teams: readonly string[], random: (
       if (outcomes.some(({ kind }) => kind === 'failed')) await delay(20);
     }
   }
-  const writers = stores.flatMap((store) => Array.from({ length: 6 }, () => writer(store)));
+  const writers = stores.flatMap((store) =>
+    Array.from({ length: writersPerStore }, () => writer(store)),
+  );
   return {
     stored,
     refused,
@@ -126,6 +135,30 @@ test('connections that are cut at random lose nothing, store nothing twice and n
   );
   assert.equal(activity?.['deadlocks'], '0');
   assert.doesNotMatch(postgres.log(), /deadlock detected/);
+});
+
+test('a lost connection with several transactions under way loses nothing and stores nothing twice or later', async (t) => {
+  const seed = chooseSeed();
+  const random = seededRandom(seed);
+  const url = await postgres.createDatabase();
+  const proxy = await startCommitProxy(postgres.port);
+  const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
+  const teams = (await makeTeams(store)).slice(0, 2);
+  const load = startLoad([store], teams, random, 32);
+  const mishaps: Mishap[] = ['lost', 'answerLost', 'late', 'denied'];
+  for (let i = 0; i < 12; i++) {
+    const before = load.stored.size;
+    await eventually('writes', 30_000, () => load.stored.size > before + 200, 5);
+    const mishap = mishaps[Math.floor(random() * mishaps.length)] ?? 'lost';
+    proxy.plan.push(...Array.from({ length: 1 + Math.floor(random() * 3) }, () => mishap));
+    await eventually('the mishaps', 30_000, () => proxy.plan.length === 0, 5);
+  }
+  await load.stop();
+  await store.close();
+  await proxy.close();
+  t.diagnostic(`seed ${seed}: ${load.stored.size} stored, ${load.refused.size} refused`);
+  assert.ok(proxy.commitsAtOnceMax() > 1, 'a transaction was sent before the last had ended');
+  await check(url, load, teams);
 });
 
 test('what was acknowledged survives kill -9 of PostgreSQL, and the stores go on by themselves', async (t) => {

@@ -6,12 +6,13 @@ import { counterValues, forgetRequests, requestValues } from './batch-statements
 import type { AtOnceStatements } from './batch-statements.ts';
 import type { Attempt } from './batch-transaction.ts';
 import { BatchWrites } from './batch-writes.ts';
-import type { LockedTeam, PackedWrite } from './batch-writes.ts';
-import { abandon, beginOnly, connect, settingsOf } from './connection.ts';
+import type { PackedWrite } from './batch-writes.ts';
+import { beginOnly, settingsOf } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { ofManyTeams } from './many-teams-statements.ts';
-import { runTogether } from './pipeline.ts';
-import type { Statement } from './pipeline.ts';
+import type { KnownCounters } from './known-counters.ts';
+import { Lane } from './lane.ts';
+import type { Answers, Statement } from './pipeline.ts';
 import { ConnectionLost, isEndedByServer, isNotAsExpected } from './postgres-failures.ts';
 import { TraceRecords } from './trace-records.ts';
 import type { KnownRecordTypes } from './trace-records.ts';
@@ -21,38 +22,51 @@ export interface NotAsExpected {
   kind: 'not as expected';
 }
 
+/** What a batch that is sent at once needs. */
+export interface AtOnce {
+  writing: pg.Pool;
+  known: KnownCounters;
+  via: AtOnceStatements;
+}
+
 /**
  * Stores a batch in one round trip: sequence numbers and times are computed from the counters that are expected, and nothing is stored if
- * the database has others. The lock is held only while the database works.
+ * the database has others. The lock is held only while the database works. Null if the counters are not known.
  */
 export async function attemptAtOnce(
-  { writing }: Pick<Pools, 'writing'>,
+  { writing, known, via }: AtOnce,
   clock: Clock,
   writes: readonly PackedWrite[],
-  { expected, via }: { expected: ReadonlyMap<string, LockedTeam>; via: AtOnceStatements },
-): Promise<Attempt | NotAsExpected> {
+): Promise<Attempt | NotAsExpected | null> {
+  const expected = known.expectedFor(writes);
+  if (!expected) return null;
   const wallUs = clock();
-  const batch = new BatchWrites(expected, wallUs, via.rows());
+  const batch = new BatchWrites(expected.teams, wallUs, via.rows());
   for (const write of writes) batch.add(write);
   const statements = via.all(batch, wallUs);
-  let client: pg.PoolClient;
+  const lane = expected.lane ?? new Lane(writing);
+  known.sent(batch.counters(), lane);
   try {
-    client = await connect(writing);
+    return attemptOf(batch, statements.length, await lane.run(statements), via);
   } catch (error) {
     return { kind: 'failed', error };
   }
-  const { answers, error } = await runTogether(client, statements);
+}
+
+function attemptOf(
+  batch: BatchWrites,
+  statementCount: number,
+  { answers, error }: Answers,
+  via: AtOnceStatements,
+): Attempt | NotAsExpected {
   if (error) {
-    await abandon(client, error);
     if (isNotAsExpected(error)) return { kind: 'not as expected' };
-    const isOfCommit = answers.length >= statements.length - 1;
+    const isOfCommit = answers.length >= statementCount - 1;
     const isLost = error instanceof ConnectionLost && !isEndedByServer(error);
     return isOfCommit || isLost ? { kind: 'doubtful', batch, error } : { kind: 'failed', error };
   }
-  client.release();
-  if (answers.at(-1)?.command === 'COMMIT' && via.isStored(answers))
-    return { kind: 'stored', batch };
-  return { kind: 'not as expected' };
+  const isStored = answers.at(-1)?.command === 'COMMIT' && via.isStored(answers);
+  return isStored ? { kind: 'stored', batch } : { kind: 'not as expected' };
 }
 
 /** The whole transaction of any teams whose counters are known. */
@@ -82,6 +96,7 @@ function statementsOf(batch: BatchWrites, wallUs: number, synchronousCommit: str
         ...rows.payloadValues(),
         ...counterValues(counters),
         arrayOfPlain(counters.map(({ fromSeq }) => fromSeq)),
+        arrayOfPlain(counters.map(({ fromUs }) => fromUs)),
         arrayOfPlain(counters.map(({ fence }) => fence)),
         ...(hasRequests ? [String(wallUs), ...requestValues(requests, wallUs)] : []),
       ],

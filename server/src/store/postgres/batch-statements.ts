@@ -116,8 +116,9 @@ export function oneTeamAtOnce(begin: Begin, teamId: string): AtOnceStatements {
   };
 }
 
-function moveExpectedCounter({ teamId, lastSeq, lastUs, fromSeq, fence }: MovedCounter): Statement {
-  const values = [lastSeq, lastUs, fromSeq, fence].map(String);
+function moveExpectedCounter({ teamId, ...counter }: MovedCounter): Statement {
+  const { lastSeq, lastUs, fromSeq, fromUs, fence } = counter;
+  const values = [lastSeq, lastUs, fromSeq, fromUs, fence].map(String);
   return [ofOneTeam.moveExpectedCounter, [teamId, ...values]];
 }
 

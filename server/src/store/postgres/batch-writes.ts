@@ -34,8 +34,9 @@ export interface NewRequest {
 export interface MovedCounter extends TeamCounter {
   teamId: string;
   fence: number;
-  /** The last sequence number before the transaction. */
+  /** The last sequence number and time before the transaction. */
   fromSeq: number;
+  fromUs: number;
 }
 
 /** What one transaction writes, for one team or for many, computed in memory. */
@@ -65,6 +66,7 @@ export class BatchWrites {
       teamId,
       fence: team.fence,
       fromSeq: team.counter.lastSeq,
+      fromUs: team.counter.lastUs,
       ...batch.counter,
     }));
   }

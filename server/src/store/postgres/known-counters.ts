@@ -1,51 +1,86 @@
 import { limits } from '../../limits.ts';
 import type { LockedTeam, MovedCounter, PackedWrite } from './batch-writes.ts';
+import type { Lane } from './lane.ts';
 
 interface KnownCounter extends MovedCounter {
-  /** Whether no other server has stored traces of the team between the last two transactions. */
+  /** Whether the next transaction is likely to find these values. */
   isOurs: boolean;
+  /** Where the transaction that leads to these values was sent; null if it has been committed. */
+  lane: Lane | null;
+}
+
+/** What a transaction will find, and the lane that it must be sent on. */
+export interface Expected {
+  teams: Map<string, LockedTeam>;
+  /** Null if no transaction of these teams is running. */
+  lane: Lane | null;
 }
 
 /**
- * The counters as our last transactions left them. If no other server writes to a team, its next transaction finds the same values, and
+ * The counters as our last transactions leave them. If no other server writes to a team, its next transaction finds the same values, and
  * need not read them first.
  */
 export class KnownCounters {
   readonly #byTeam = new Map<string, KnownCounter>();
 
-  /** What the transaction will find, if that is likely for each of its teams; otherwise null. */
-  expectedFor(writes: readonly PackedWrite[]): Map<string, LockedTeam> | null {
+  /** Whether a transaction of the team may be sent before the last one has ended. */
+  mayFollow(teamId: string): boolean {
+    const known = this.#byTeam.get(teamId);
+    return known?.isOurs === true && known.lane?.isOpen === true;
+  }
+
+  /** Null if one of the teams must be read first. */
+  expectedFor(writes: readonly PackedWrite[]): Expected | null {
     const teams = new Map<string, LockedTeam>();
+    const lanes = new Set<Lane>();
     for (const { write } of writes) {
       if (teams.has(write.teamId)) continue;
       const known = this.#byTeam.get(write.teamId);
       if (!known?.isOurs) return null;
-      const { firstSeq, lastSeq, lastUs, fence } = known;
-      teams.set(write.teamId, {
-        counter: { firstSeq, lastSeq, lastUs },
-        fence,
-        earlier: new Map(),
-      });
+      const { firstSeq, lastSeq, lastUs, fence, lane } = known;
+      const counter = { firstSeq, lastSeq, lastUs };
+      teams.set(write.teamId, { counter, fence, earlier: new Map() });
+      if (lane?.isOpen) lanes.add(lane);
     }
-    return teams;
+    const [lane = null] = lanes;
+    return lanes.size <= 1 ? { teams, lane } : null;
   }
 
-  /** These counters were committed. */
-  note(counters: readonly MovedCounter[]): void {
+  /** A transaction that leads to these counters was sent. */
+  sent(counters: readonly MovedCounter[], lane: Lane): void {
+    for (const counter of counters) this.#set({ ...counter, isOurs: true, lane });
+  }
+
+  /** Another transaction of these teams reads the counters. */
+  suspend(writes: readonly PackedWrite[]): void {
+    for (const { write } of writes) {
+      const known = this.#byTeam.get(write.teamId);
+      if (known) known.isOurs = false;
+    }
+  }
+
+  /** A transaction that has read the counters was committed. */
+  committed(counters: readonly MovedCounter[]): void {
     for (const counter of counters) {
       const before = this.#byTeam.get(counter.teamId);
-      // The order of the map is that of the last transactions.
-      this.#byTeam.delete(counter.teamId);
+      // Otherwise another server has stored traces of the team.
       const isOurs = before === undefined || before.lastSeq === counter.fromSeq;
-      this.#byTeam.set(counter.teamId, { ...counter, isOurs });
-    }
-    for (const teamId of this.#byTeam.keys()) {
-      if (this.#byTeam.size <= limits.postgresCountersKeptMax) break;
-      this.#byTeam.delete(teamId);
+      this.#set({ ...counter, isOurs, lane: null });
     }
   }
 
   forget(writes: readonly PackedWrite[]): void {
     for (const { write } of writes) this.#byTeam.delete(write.teamId);
+  }
+
+  #set(counter: KnownCounter): void {
+    // The order of the map is that of the last transactions.
+    this.#byTeam.delete(counter.teamId);
+    this.#byTeam.set(counter.teamId, counter);
+    if (this.#byTeam.size <= limits.postgresCountersKeptMax) return;
+    for (const oldest of this.#byTeam.keys()) {
+      this.#byTeam.delete(oldest);
+      return;
+    }
   }
 }

@@ -55,15 +55,16 @@ function storeIfAsExpected(hasRequests: boolean): string {
   const isAsExpected = '(select is_so from as_expected)';
   return `
   with counters as (
-    select team_id, last_seq, fence from team_counters where team_id = any($3::uuid[]) order by team_id for update
+    select team_id, last_seq, last_created_at_us, fence from team_counters
+    where team_id = any($3::uuid[]) order by team_id for update
   ), as_expected as materialized (
     select count(*) = cardinality($3::uuid[])
-      ${hasRequests ? `and not exists (${findRequests('$9', '$10', '$8')})` : ''} as is_so
-    from counters join unnest($3::uuid[], $6::bigint[], $7::integer[]) as u(team_id, last_seq, fence)
-      using (team_id, last_seq, fence)
+      ${hasRequests ? `and not exists (${findRequests('$10', '$11', '$9')})` : ''} as is_so
+    from counters join unnest($3::uuid[], $6::bigint[], $7::bigint[], $8::integer[])
+      as u(team_id, last_seq, last_created_at_us, fence) using (team_id, last_seq, last_created_at_us, fence)
   ), traces_stored as (${insertTraces} where ${isAsExpected}
   ), payloads_stored as (${insertPayloads('$2')} where ${isAsExpected}
-  ), ${hasRequests ? `requests_stored as (${takeRequests(9)} where ${isAsExpected} ${replaceRequest}),` : ''}
+  ), ${hasRequests ? `requests_stored as (${takeRequests(10)} where ${isAsExpected} ${replaceRequest}),` : ''}
   counters_moved as (${moveCounters(3)} and ${isAsExpected})
   select is_so from as_expected`;
 }

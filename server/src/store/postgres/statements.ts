@@ -79,12 +79,13 @@ const writing = {
     update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
 
   /**
-   * Ends the transaction with an error if the counter is not the expected one, $4 and $5: the statements after it are already sent, and
+   * Ends the transaction with an error if the counter is not the expected one, $4 to $6: the statements after it are already sent, and
    * there is no other way to stop them.
    */
   moveExpectedCounter: `
     update team_counters set last_created_at_us = $3,
-      last_seq = case when last_seq = $4 and fence = $5 then $2::bigint else 1 / (last_seq - last_seq) end
+      last_seq = case when last_seq = $4 and last_created_at_us = $5 and fence = $6 then $2::bigint
+        else 1 / (last_seq - last_seq) end
     where team_id = $1`,
 
   /** From now on, a transaction that was sent before and is executed later finds another counter than it expects. */

@@ -14,7 +14,12 @@ import type { Attempt } from './batch-transaction.ts';
 import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
 import type { Pools } from './connection.ts';
 import { KnownCounters } from './known-counters.ts';
-import { failureOf, isLockTimeout, isTypeMismatch } from './postgres-failures.ts';
+import {
+  failureOf,
+  isLockTimeout,
+  isTransactionAborted,
+  isTypeMismatch,
+} from './postgres-failures.ts';
 import type { KnownRecordTypes } from './trace-records.ts';
 
 /** A write of a team that another transaction has locked. It was not stored. */
@@ -28,6 +33,8 @@ export interface StoreBatch {
   ofTeam(teamId: string, writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
   /** Writes of any teams, in one transaction. Hardly waits for teams that are locked. */
   ofTeams(writes: readonly TraceWrite[]): Promise<readonly (WriteOutcome | LockedWrite)[]>;
+  /** Whether `ofTeams` may be called again for this team before it has resolved. */
+  mayFollow(teamId: string): boolean;
 }
 
 export interface BatchEvents {
@@ -64,23 +71,28 @@ export function openStoreBatch(
 
   function stored(batch: BatchWrites): BatchResult {
     for (const write of batch.locked) locked.add(write);
-    const counters = batch.counters();
-    known.note(counters);
-    onStored(counters);
+    onStored(batch.counters());
     for (const jump of batch.jumps) onClockJump(jump);
     return { kind: 'stored', outcomes: batch.outcomes };
   }
 
-  /** Stored in one round trip, or doubtful; null if another attempt will show what to do. */
-  async function storeAtOnce(
+  async function attemptAt(
     writes: readonly PackedWrite[],
-    via: AtOnceStatements | undefined,
-  ): Promise<Attempt | null> {
-    const expected = via && known.expectedFor(writes);
-    if (!expected) return null;
-    const attempt = await attemptAtOnce(pools, clock, writes, { expected, via });
-    if (attempt.kind === 'not as expected') return null;
+    statements: BatchStatements,
+  ): Promise<Attempt> {
+    known.suspend(writes);
+    const attempt = await attemptBatch(pools, clock, writes, statements);
+    if (attempt.kind === 'stored') known.committed(attempt.batch.counters());
     return attempt;
+  }
+
+  /** Null if the batch must be stored in two round trips. */
+  async function tryAtOnce(
+    writes: readonly PackedWrite[],
+    via: AtOnceStatements,
+  ): Promise<Attempt | null> {
+    const attempt = await attemptAtOnce({ writing: pools.writing, known, via }, clock, writes);
+    return attempt?.kind === 'not as expected' ? null : attempt;
   }
 
   /** Retries as long as that may help. */
@@ -89,12 +101,13 @@ export function openStoreBatch(
     let statements = means.first;
     let via = means.atOnce;
     for (let attempts = 1; ; attempts++) {
-      const atOnce = await storeAtOnce(writes, via);
-      const attempt = atOnce ?? (await attemptBatch(pools, clock, writes, statements));
+      const atOnce = via ? await tryAtOnce(writes, via) : null;
+      const attempt = atOnce ?? (await attemptAt(writes, statements));
       via = undefined;
       if (attempt.kind === 'stored') return stored(attempt.batch);
       known.forget(writes);
-      const reason = messageOf(attempt.error);
+      const { error } = attempt;
+      const reason = messageOf(error);
       if (attempt.kind === 'doubtful') {
         const isStored = await wasStored(pools, attempt.batch);
         if (isStored) return stored(attempt.batch);
@@ -103,14 +116,16 @@ export function openStoreBatch(
           return { kind: 'failed', code: 'outcome_unknown', reason: unknown, isOfStore: true };
         }
       }
-      if (means.skippingLocked && statements === means.first && isLockTimeout(attempt.error)) {
+      // The lock may be one that the transaction before has waited for.
+      const isLock = isLockTimeout(error) || (atOnce && isTransactionAborted(error));
+      if (means.skippingLocked && statements === means.first && isLock) {
         statements = means.skippingLocked;
         continue;
       }
-      if (isTypeMismatch(attempt.error)) await types.readAgain().catch(() => {});
+      if (isTypeMismatch(error)) await types.readAgain().catch(() => {});
       // An attempt in two round trips shows whether the error is one of the data.
-      if (atOnce?.kind === 'failed' && !isLockTimeout(atOnce.error)) continue;
-      const { code, isOfStore, isWorthRetry } = failureOf(attempt.error);
+      if (atOnce?.kind === 'failed' && !isLock) continue;
+      const { code, isOfStore, isWorthRetry } = failureOf(error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
       const mayRetry = isWorthRetry || attempt.kind === 'doubtful';
       if (!mayRetry || !isInTime || attempts >= limits.postgresAttemptsMax) {
@@ -150,6 +165,7 @@ export function openStoreBatch(
         ...(isCluster ? { atOnce: oneTeamAtOnce(pools.begin, teamId) } : {}),
       }) as Promise<readonly WriteOutcome[]>,
     ofTeams: (writes) => storeAll(writes, ofManyTeams),
+    mayFollow: (teamId) => known.mayFollow(teamId),
   };
 }
 

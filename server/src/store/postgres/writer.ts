@@ -3,11 +3,12 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../trace-writer.ts';
 import type { LockedWrite, StoreBatch } from './store-batch.ts';
-import { failLate, takeFairly, takeOfTeam } from './writing-lines.ts';
+import { failLate, rowsWaiting, takeFairly, takeOfTeam } from './writing-lines.ts';
 import type { TeamLine, Waiting } from './writing-lines.ts';
 
 /**
- * Writes that arrive while a transaction is running share the next one, whatever teams they belong to. A team that another process has
+ * Writes that arrive while a transaction is running share the next one, whatever teams they belong to. If many are waiting, the next one
+ * is sent before the running one has ended, so that the database always has something to do. A team that another process has
  * locked gets a transaction of its own until that works again, so that it delays no other team. On a Citus cluster every team has its
  * own transactions, since those stay on one node.
  */
@@ -56,8 +57,8 @@ export class Writer implements TraceWriter {
   /** Throws if a write has waited too long. */
   ping(): void {
     const nowMs = performance.now();
-    for (const { busySinceMs, waiting } of this.#lines.values()) {
-      const ageMs = nowMs - (busySinceMs ?? waiting[0]?.sinceMs ?? nowMs);
+    for (const { running, waiting } of this.#lines.values()) {
+      const ageMs = nowMs - (running[0] ?? waiting[0]?.sinceMs ?? nowMs);
       if (ageMs > limits.writerStallMsMax) {
         const cause = `a write has waited for ${Math.round(ageMs)} ms`;
         throw new Failure('store_unavailable', { cause });
@@ -77,22 +78,19 @@ export class Writer implements TraceWriter {
   #lineOf(teamId: string): TeamLine {
     let line = this.#lines.get(teamId);
     if (!line) {
-      line = { teamId, waiting: [], busySinceMs: null, isApart: this.#isCluster };
+      line = { teamId, waiting: [], running: [], isApart: this.#isCluster };
       this.#lines.set(teamId, line);
     }
     return line;
   }
 
   #start(): void {
-    const free = [...this.#lines.values()].filter(({ busySinceMs }) => busySinceMs === null);
+    const free = [...this.#lines.values()].filter(({ running }) => running.length === 0);
     for (const line of free) {
       failLate(line);
       if (line.waiting.length === 0) this.#lines.delete(line.teamId);
     }
-    const shared = free.filter(({ isApart, waiting }) => !isApart && waiting.length > 0);
-    if (shared.length > 0 && this.#sharedRunning < limits.postgresSharedWritersMax) {
-      void this.#runShared(takeFairly(shared));
-    }
+    this.#startShared(free.filter(({ isApart, waiting }) => !isApart && waiting.length > 0));
     for (const line of free) {
       if (this.#apartRunning >= this.#apartMax) break;
       if (line.isApart && line.waiting.length > 0) void this.#runApart(line, takeOfTeam(line));
@@ -102,17 +100,33 @@ export class Writer implements TraceWriter {
     this.#idle = [];
   }
 
+  #startShared(free: readonly TeamLine[]): void {
+    if (this.#sharedRunning >= limits.postgresSharedWritersMax) return;
+    const following = this.#sharedRunning === 0 ? [] : this.#following();
+    const isWorthIt = rowsWaiting(following) >= limits.postgresFollowingRowsMin;
+    const lines = isWorthIt ? [...free, ...following] : free;
+    if (lines.length > 0) void this.#runShared(takeFairly(lines));
+  }
+
+  /** The teams whose next transaction may be sent now, although one is running. */
+  #following(): TeamLine[] {
+    return [...this.#lines.values()].filter(
+      ({ teamId, running, waiting, isApart }) =>
+        running.length === 1 && waiting.length > 0 && !isApart && this.#store.mayFollow(teamId),
+    );
+  }
+
   async #runShared(taken: readonly Waiting[]): Promise<void> {
     this.#sharedRunning += 1;
-    this.#occupy(taken);
+    const lines = this.#occupy(taken);
     const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
     this.#sharedRunning -= 1;
-    this.#settle(taken, outcomes);
+    this.#settle(taken, lines, outcomes);
   }
 
   async #runApart(line: TeamLine, taken: readonly Waiting[]): Promise<void> {
     this.#apartRunning += 1;
-    this.#occupy(taken);
+    const lines = this.#occupy(taken);
     const outcomes = await this.#store.ofTeam(
       line.teamId,
       taken.map(({ write }) => write),
@@ -120,26 +134,36 @@ export class Writer implements TraceWriter {
     this.#apartRunning -= 1;
     // The lock was free again.
     if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = this.#isCluster;
-    this.#settle(taken, outcomes);
+    this.#settle(taken, lines, outcomes);
   }
 
-  #occupy(taken: readonly Waiting[]): void {
+  /** The lines of these writes, and when the oldest of each arrived. */
+  #occupy(taken: readonly Waiting[]): Map<TeamLine, number> {
+    const lines = new Map<TeamLine, number>();
     for (const { write, sinceMs } of taken) {
       const line = this.#lineOf(write.teamId);
-      line.busySinceMs ??= sinceMs;
+      if (!lines.has(line)) lines.set(line, sinceMs);
+    }
+    for (const [line, sinceMs] of lines) {
+      line.running.push(sinceMs);
       // The team's next turn comes after those of the others.
       this.#lines.delete(line.teamId);
       this.#lines.set(line.teamId, line);
     }
+    return lines;
   }
 
-  #settle(taken: readonly Waiting[], outcomes: readonly (WriteOutcome | LockedWrite)[]): void {
+  #settle(
+    taken: readonly Waiting[],
+    lines: ReadonlyMap<TeamLine, number>,
+    outcomes: readonly (WriteOutcome | LockedWrite)[],
+  ): void {
+    for (const [line, sinceMs] of lines) line.running.splice(line.running.indexOf(sinceMs), 1);
     const again = new Map<TeamLine, Waiting[]>();
     for (const [i, one] of taken.entries()) {
-      const line = this.#lineOf(one.write.teamId);
-      line.busySinceMs = null;
       const outcome = outcomes[i] ?? noOutcome;
       if (outcome.kind === 'locked') {
+        const line = this.#lineOf(one.write.teamId);
         line.isApart = true;
         again.set(line, [...(again.get(line) ?? []), one]);
       } else {

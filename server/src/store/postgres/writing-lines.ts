@@ -13,8 +13,8 @@ export interface Waiting {
 export interface TeamLine {
   readonly teamId: string;
   readonly waiting: Waiting[];
-  /** When the oldest write of the running transaction arrived; null if none is running. */
-  busySinceMs: number | null;
+  /** When the oldest write of each running transaction arrived. */
+  readonly running: number[];
   /** Whether its writes do not share a transaction with those of other teams. */
   isApart: boolean;
 }
@@ -26,6 +26,14 @@ export function failLate({ waiting }: TeamLine): void {
   for (const { settle } of waiting.splice(0, inTime === -1 ? waiting.length : inTime)) {
     settle({ kind: 'failed', code: 'store_unavailable', reason: 'the write waited too long' });
   }
+}
+
+export function rowsWaiting(lines: readonly TeamLine[]): number {
+  let rows = 0;
+  for (const { waiting } of lines) {
+    for (const { write } of waiting) rows += write.drafts.length;
+  }
+  return rows;
 }
 
 /** As many writes as fit into one transaction, one of each team in turn, so that a team with many writes does not delay the others. */
