@@ -5,7 +5,8 @@ import { brotliCompressSync, constants, gzipSync } from 'node:zlib';
 
 /**
  * Builds the page into dashboard/dist. `--if-stale`, before a start of the service, does nothing if what is there was built from the
- * same files. If it cannot build, it says so in one sentence, and the service starts with the last build or without the page.
+ * same files. If it cannot build, it says so in one sentence, and the service starts with the last build or without the page; with
+ * `--or-fail` it ends with 1.
  */
 
 const here = import.meta.dirname;
@@ -18,7 +19,10 @@ if (!process.argv.includes('--if-stale')) {
 } else {
   // When a build fails, Vite leaves some rejected promises unhandled; the promise that is awaited here is rejected too.
   process.on('unhandledRejection', () => {});
-  await build().catch((error: unknown) => process.stderr.write(`${explain(error)}\n`));
+  await build().catch((error: unknown) => {
+    process.stderr.write(`${explain(error)}\n`);
+    if (process.argv.includes('--or-fail')) process.exitCode = 1;
+  });
 }
 
 function explain(error: unknown): string {

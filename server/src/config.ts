@@ -168,8 +168,11 @@ export function repeatedSettings(flags: Flags, ...names: SettingName[]): [string
 }
 
 /** How this process was started, as far as the environment tells. */
-export function readStart({ PATH, npm_package_json: manifest, INIT_CWD }: Env = process.env) {
+export function readStart(env: Env = process.env) {
+  const { PATH, TRACETALLY_LAUNCHER, npm_package_json: manifest, INIT_CWD } = env;
   return {
+    /** The script of the installed package that has started this process, as the shell found it. */
+    launcher: TRACETALLY_LAUNCHER ?? null,
     searchPath: (PATH ?? '').split(delimiter),
     /** Set in scripts that npm runs; `shellFolder` is the folder of the shell in which npm was started. */
     npm: manifest && INIT_CWD ? { packageFolder: dirname(manifest), shellFolder: INIT_CWD } : null,

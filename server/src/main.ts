@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import type { FastifyBaseLogger } from 'fastify';
 import { defaultTeam, serverUrl } from './config.ts';
 import type { Config } from './config.ts';
@@ -17,6 +16,7 @@ import type { App } from './http/app-type.ts';
 import { envKeyId } from './http/authenticator.ts';
 import type { KeyInUse } from './http/authenticator.ts';
 import { Admission } from './ingest/admission.ts';
+import { dashboardFolder } from './installation.ts';
 import { limits } from './limits.ts';
 import { openLogSink, openLogger, stderrText } from './log.ts';
 import type { LogStream } from './log.ts';
@@ -27,8 +27,6 @@ import type { RollFailure, StoreEvents } from './store/store.ts';
 import { makeKey } from './store/teams-and-keys.ts';
 import type { KeyDirectory, TeamDirectory } from './store/teams-and-keys.ts';
 import { version } from './version.ts';
-
-const dashboardFolder = fileURLToPath(new URL('../../dashboard/dist', import.meta.url));
 
 export interface Service {
   /** The URL it listens on, including the base path. */

@@ -1,3 +1,5 @@
-import packageJson from '../package.json' with { type: 'json' };
+import { readFileSync } from 'node:fs';
 
-export const { version } = packageJson;
+const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
+
+export const { version } = JSON.parse(text) as { version: string };

@@ -42,11 +42,12 @@ const commands: readonly Command[] = [
 
 /** Runs one command and returns the exit code: 0 done, 1 failed, 2 not understood. */
 export async function main(args: readonly string[]): Promise<number> {
+  const { launcher, ...start } = readStart();
   const program = programOf({
     node: process.argv0,
-    script: process.argv[1] ?? '',
+    script: launcher ?? process.argv[1] ?? '',
     folder: process.cwd(),
-    ...readStart(),
+    ...start,
   });
   try {
     const text = helpFor(args, program) ?? (args[0] === '--version' ? version : null);
@@ -92,7 +93,7 @@ function helpFor(args: readonly string[], program: Program): string | null {
   const isHelpCommand = args[0] === 'help';
   const about = isHelpCommand ? args.slice(1) : args;
   const isAsked = isHelpCommand || about.includes('--help') || about.includes('-h');
-  const first = about[0] ?? '--help';
+  const first = about[0] ?? (isHelpCommand ? '--help' : '');
   if (first === '--help' || first === '-h') return overviewHelp(commands, program);
   if (!isAsked) return null;
   const group = groupOf(commands, first);

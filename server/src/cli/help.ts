@@ -7,6 +7,7 @@ export function overviewHelp(commands: readonly Command[], { run }: Program): st
     'TraceTally records every AI call a team makes and reports cost, latency and errors.',
     '',
     groupHelp(commands, run),
+    `Without a command, "serve" is run.`,
     `For the version, run: ${run} --version`,
   ].join('\n');
 }

@@ -11,7 +11,7 @@ export interface Program {
 }
 
 /** What is known about how this process was started. */
-export interface Start extends ReturnType<typeof readStart> {
+export interface Start extends Omit<ReturnType<typeof readStart>, 'launcher'> {
   /** As typed or found by the shell: `node`, or a path. */
   node: string;
   /** The absolute path of the script, which may be a link to the launcher. */

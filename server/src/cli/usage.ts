@@ -30,6 +30,8 @@ export function findCommand(
     const command = commands.find((candidate) => candidate.name === name);
     if (command) return { command, rest: args.slice(wordCount) };
   }
+  const standard = commandWithoutName(commands, args);
+  if (standard) return { command: standard, rest: args };
   const [first = '', next = ''] = args;
   const second = next.startsWith('-') ? '' : next;
   if (first.startsWith('-')) {
@@ -51,6 +53,18 @@ export function findCommand(
   }
   const meant = suggestion(`${first} ${second}`, names) || ` The commands are ${names.join(', ')}.`;
   throw new UsageError(`Unknown command "${first} ${shown(second)}".${meant}`, first);
+}
+
+/** Without the name of a command, the service is started: with the flags given, if all of them are its own. */
+function commandWithoutName(
+  commands: readonly Command[],
+  args: readonly string[],
+): Command | undefined {
+  const serve = commands.find(({ name }) => name === 'serve');
+  const isName = (arg: string): boolean => commands.some(({ name }) => name === arg);
+  const isOwn = (flag: string): boolean => Object.hasOwn(serve?.flags ?? {}, flag.slice(2));
+  const isStart = args[0] === undefined || (isOwn(nameOfFlag(args[0])) && !args.some(isName));
+  return isStart ? serve : undefined;
 }
 
 export type ParsedCall = Pick<Call, 'flags' | 'switches' | 'words'>;

@@ -2,7 +2,9 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { generateKey } from '../../src/core/api-key.ts';
-import { runCli } from '../support/cli.ts';
+import { runCli, spawnCli } from '../support/cli.ts';
+import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/service.ts';
 import {
   assertNoStack,
   assertRefused,
@@ -66,12 +68,27 @@ describe('how commands are used', { concurrency: 2 }, () => {
     });
   });
 
-  test('tracetally --help names every command, and so does tracetally alone', async () => {
-    const [help, alone] = await Promise.all([runCli(['--help']), runCli([])]);
+  test('tracetally --help names every command', async () => {
+    const help = await runCli(['--help']);
     assert.equal(help.code, 0);
-    assert.equal(alone.stdout, help.stdout);
     for (const command of Object.keys(flagsOf)) {
       assert.match(help.stdout, new RegExp(`^ +${command} {2,}\\w`, 'm'));
+    }
+  });
+
+  test('without a command the service is started, with or without flags', async (t) => {
+    const folder = temporaryFolder();
+    t.after(() => folder.remove());
+    const env = { TRACETALLY_DATABASE: `sqlite:${folder.path}/a.db`, TRACETALLY_PORT: '0' };
+    for (const args of [[], ['--log-level', 'silent'], ['--log-level=silent']]) {
+      const child = spawnCli(args, env);
+      t.after(() => void child.kill('SIGKILL'));
+      let stdout = '';
+      child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
+      await eventually('the startup message', 30_000, () => stdout.includes('is listening on'));
+      const ended = new Promise((resolve) => child.once('close', resolve));
+      child.kill('SIGINT');
+      assert.equal(await ended, 0);
     }
   });
 

@@ -10,6 +10,7 @@ export interface SourceFile {
  */
 const layers = [
   'version',
+  'installation',
   'limits',
   'errors',
   'log',

@@ -1,5 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
+import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { RollFailure } from '../store.ts';
 import type { FromRoller, RollerData, ToRoller, WrittenTeam } from './roller-messages.ts';
@@ -32,7 +33,9 @@ export function openRoller(
   let timer: NodeJS.Timeout | null = null;
 
   function start(): RollerThread {
-    const worker = new Worker(new URL('roller-thread.ts', import.meta.url), { workerData: data });
+    const worker = new Worker(moduleBeside(import.meta.url, 'roller-thread'), {
+      workerData: data,
+    });
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     worker.on('message', (failure: FromRoller) => onRollFailed(failure));
     worker.on('error', (error) => {

@@ -2,6 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { FairQueue } from '../../core/fair-queue.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { Failure, messageOf } from '../../errors.ts';
+import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { TallyList } from '../trace-reader.ts';
 import { WideReads } from '../wide-reads.ts';
@@ -76,8 +77,9 @@ class ReadingThread {
 
   constructor(path: string) {
     const data: ReadingData = { path };
-    const url = new URL('reading-thread.ts', import.meta.url);
-    this.#worker = new Worker(url, { workerData: data });
+    this.#worker = new Worker(moduleBeside(import.meta.url, 'reading-thread'), {
+      workerData: data,
+    });
     // The thread keeps the process alive only while a question is open.
     this.#worker.unref();
     this.#worker.on('message', (message: FromReading) => this.#settle(message));

@@ -1,6 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { Failure, messageOf } from '../../errors.ts';
+import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import { failAll } from '../bisection.ts';
 import type { StoreEvents } from '../store.ts';
@@ -29,7 +30,7 @@ export async function startWriter(
   { onClockJump, onBroken, onRollFailed }: StoreEvents,
 ): Promise<WriterClient> {
   setYoungSpace(writerYoungSpaceMb);
-  const worker = new Worker(new URL('writer-thread.ts', import.meta.url), { workerData: data });
+  const worker = new Worker(moduleBeside(import.meta.url, 'writer-thread'), { workerData: data });
   const waiting = new Map<number, Waiting>();
   let nextTicket = 1;
   let endedBy: string | null = null;
