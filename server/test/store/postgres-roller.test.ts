@@ -56,7 +56,7 @@ test('a rolling thread of a server that ends starts again without a write', asyn
       // The thread ends when it reads this URL.
       url: 'no URL: application_name',
       role: 'server',
-      begin: 'begin',
+      begin: ['begin'],
       naming: { isOn: true },
       bounds: defaultRollBounds,
     },

@@ -8,6 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { eventually } from '../support/eventually.ts';
+import { loggedStatements } from '../support/logged-statements.ts';
 import { usePostgres } from '../support/postgres.ts';
 
 const postgres = usePostgres();
@@ -23,26 +24,8 @@ async function makeTeams(store: Store, count: number): Promise<string[]> {
   return teams;
 }
 
-/** The statements that a store executes meanwhile. */
-async function statementsOf(url: string, work: () => Promise<void>): Promise<string[]> {
-  /** The log comes through a pipe: what stands before a mark is all there when the mark is. */
-  const logUntilNow = async () => {
-    const mark = `mark ${performance.now()}.`;
-    await postgres.sql(url, `select '${mark}'`);
-    await eventually('the mark in the log', 10_000, () => postgres.log().includes(mark), 10);
-    return postgres.log().split(mark)[0] ?? '';
-  };
-  const before = (await logUntilNow()).length;
-  await work();
-  const log = (await logUntilNow()).slice(before);
-  const lines = log
-    .split('\n')
-    .join(' ')
-    .split(/LOG: {2}/);
-  return lines.filter(
-    (line) => /^(statement|execute)/.test(line) && !line.startsWith("statement: select '"),
-  );
-}
+const statementsOf = (url: string, work: () => Promise<void>) =>
+  loggedStatements(postgres, url, work);
 
 test('writes of 20 teams take as many statements as a write of one trace, none of them on rollups', async () => {
   await using closing = new AsyncDisposableStack();

@@ -12,6 +12,7 @@ import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { runCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
+import { createDistributed } from '../support/cluster-like.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { startTestService } from '../support/service.ts';
 import { startCommitProxy } from './commit-proxy.ts';
@@ -221,68 +222,78 @@ test('what one server stores another serves at once, and a key that is revoked e
   }
 });
 
-test('a commit that is lost on its way, or whose answer is, is stored exactly once', async () => {
-  const url = await postgres.createDatabase();
-  const proxy = await startCommitProxy(postgres.port);
-  const direct = await open(url);
-  const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
-  try {
-    const mishaps: Mishap[][] = [
-      ['lost'],
-      ['answerLost'],
-      ['late'],
-      ['lost', 'late'],
-      ['lost', 'lost', 'answerLost'],
-      ['denied'],
-      ['lost', 'denied'],
-    ];
-    for (const [i, plan] of mishaps.entries()) {
-      // The first trace of a team adds its counter in the same transaction.
-      for (const team of [`new ${i}`, 'old']) {
-        const { id } = (await direct.ensureTeam(team, 1)).team;
-        const before = await modelsOf(direct, id);
-        proxy.plan.push(...plan);
-        const [outcome] = await store.append([write(id, `${i}a`, `${i}b`)]);
-        assert.equal(outcome?.kind, 'stored', `${plan.join()} ${JSON.stringify(outcome)}`);
-        assert.deepEqual(proxy.plan, []);
-        assert.deepEqual(await modelsOf(direct, id), [`${i}b`, `${i}a`, ...before]);
-        assert.deepEqual((await verifyTeam(direct, id)).differences, []);
-        const stamps = outcome?.kind === 'stored' ? outcome.stamps : [];
-        assert.equal((await direct.trace(id, stamps[0]?.id ?? ''))?.model, `${i}a`);
-      }
-    }
-  } finally {
-    await store.close();
-    await proxy.close();
-    await direct.close();
-  }
-});
+const layouts = [
+  ['on one server', () => postgres.createDatabase()],
+  ['with distributed tables', () => createDistributed(postgres)],
+] as const;
 
-test('a transaction that arrives after its write has failed stores nothing', async () => {
-  const url = await postgres.createDatabase();
-  const proxy = await startCommitProxy(postgres.port);
-  const direct = await open(url);
-  const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
-  try {
-    const { id } = (await direct.ensureTeam('t', 1)).team;
-    // From now on the store knows the counter, and sends a whole transaction at once.
-    await store.append([write(id, 'first')]);
-    // Each attempt is followed by a transaction that looks for its traces.
-    const retries = Array.from({ length: limits.postgresAttemptsMax - 1 }, () => ['lost', 'none']);
-    proxy.plan.push('late', 'none', ...(retries.flat() as Mishap[]));
-    const [outcome] = await store.append([write(id, 'late')]);
-    assert.equal(outcome?.kind === 'failed' && outcome.code, 'store_unavailable');
-    assert.deepEqual(proxy.plan, []);
-    await eventually('the late transaction', 10_000, () => (proxy.lateEnded() > 0 ? true : null));
-    await direct.append([write(id, 'last')]);
-    assert.deepEqual(await modelsOf(direct, id), ['last', 'first']);
-    assert.deepEqual((await verifyTeam(direct, id)).differences, []);
-  } finally {
-    await store.close();
-    await proxy.close();
-    await direct.close();
-  }
-});
+for (const [place, create] of layouts)
+  test(`a commit that is lost on its way, or whose answer is, is stored exactly once, ${place}`, async () => {
+    const url = await create();
+    const proxy = await startCommitProxy(postgres.port);
+    const direct = await open(url);
+    const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
+    try {
+      const mishaps: Mishap[][] = [
+        ['lost'],
+        ['answerLost'],
+        ['late'],
+        ['lost', 'late'],
+        ['lost', 'lost', 'answerLost'],
+        ['denied'],
+        ['lost', 'denied'],
+      ];
+      for (const [i, plan] of mishaps.entries()) {
+        // The first trace of a team adds its counter in the same transaction.
+        for (const team of [`new ${i}`, 'old']) {
+          const { id } = (await direct.ensureTeam(team, 1)).team;
+          const before = await modelsOf(direct, id);
+          proxy.plan.push(...plan);
+          const [outcome] = await store.append([write(id, `${i}a`, `${i}b`)]);
+          assert.equal(outcome?.kind, 'stored', `${plan.join()} ${JSON.stringify(outcome)}`);
+          assert.deepEqual(proxy.plan, []);
+          assert.deepEqual(await modelsOf(direct, id), [`${i}b`, `${i}a`, ...before]);
+          assert.deepEqual((await verifyTeam(direct, id)).differences, []);
+          const stamps = outcome?.kind === 'stored' ? outcome.stamps : [];
+          assert.equal((await direct.trace(id, stamps[0]?.id ?? ''))?.model, `${i}a`);
+        }
+      }
+    } finally {
+      await store.close();
+      await proxy.close();
+      await direct.close();
+    }
+  });
+
+for (const [place, create] of layouts)
+  test(`a transaction that arrives after its write has failed stores nothing, ${place}`, async () => {
+    const url = await create();
+    const proxy = await startCommitProxy(postgres.port);
+    const direct = await open(url);
+    const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
+    try {
+      const { id } = (await direct.ensureTeam('t', 1)).team;
+      // From now on the store knows the counter, and sends a whole transaction at once.
+      await store.append([write(id, 'first')]);
+      // Each attempt is followed by a transaction that looks for its traces.
+      const retries = Array.from({ length: limits.postgresAttemptsMax - 1 }, () => [
+        'lost',
+        'none',
+      ]);
+      proxy.plan.push('late', 'none', ...(retries.flat() as Mishap[]));
+      const [outcome] = await store.append([write(id, 'late')]);
+      assert.equal(outcome?.kind === 'failed' && outcome.code, 'store_unavailable');
+      assert.deepEqual(proxy.plan, []);
+      await eventually('the late transaction', 10_000, () => (proxy.lateEnded() > 0 ? true : null));
+      await direct.append([write(id, 'last')]);
+      assert.deepEqual(await modelsOf(direct, id), ['last', 'first']);
+      assert.deepEqual((await verifyTeam(direct, id)).differences, []);
+    } finally {
+      await store.close();
+      await proxy.close();
+      await direct.close();
+    }
+  });
 
 test('a fault of the store is a failure that callers know', async () => {
   const url = await postgres.createDatabase();

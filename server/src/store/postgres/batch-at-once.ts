@@ -3,17 +3,19 @@ import type { Clock } from '../../core/clock.ts';
 import { limits } from '../../limits.ts';
 import { arrayOfPlain } from './array-literal.ts';
 import { counterValues, forgetRequests, requestValues } from './batch-statements.ts';
+import type { AtOnceStatements } from './batch-statements.ts';
 import type { Attempt } from './batch-transaction.ts';
 import { BatchWrites } from './batch-writes.ts';
 import type { PackedWrite } from './batch-writes.ts';
 import { beginOnly, settingsOf } from './connection.ts';
+import type { Pools } from './connection.ts';
 import { ofManyTeams } from './many-teams-statements.ts';
 import type { KnownCounters } from './known-counters.ts';
 import { Lane } from './lane.ts';
 import type { Answers, Statement } from './pipeline.ts';
-import { ConnectionLost, isEndedByServer } from './postgres-failures.ts';
+import { ConnectionLost, isEndedByServer, isNotAsExpected } from './postgres-failures.ts';
 import { TraceRecords } from './trace-records.ts';
-import type { RecordTypes } from './trace-records.ts';
+import type { KnownRecordTypes } from './trace-records.ts';
 
 /** A counter was not as expected, or a request was stored before. Nothing is stored. */
 export interface NotAsExpected {
@@ -23,9 +25,8 @@ export interface NotAsExpected {
 /** What a batch that is sent at once needs. */
 export interface AtOnce {
   writing: pg.Pool;
-  synchronousCommit: string;
   known: KnownCounters;
-  types: RecordTypes;
+  via: AtOnceStatements;
 }
 
 /**
@@ -33,20 +34,20 @@ export interface AtOnce {
  * the database has others. The lock is held only while the database works. Null if the counters are not known.
  */
 export async function attemptAtOnce(
-  { writing, synchronousCommit, known, types }: AtOnce,
+  { writing, known, via }: AtOnce,
   clock: Clock,
   writes: readonly PackedWrite[],
 ): Promise<Attempt | NotAsExpected | null> {
   const expected = known.expectedFor(writes);
   if (!expected) return null;
   const wallUs = clock();
-  const batch = new BatchWrites(expected.teams, wallUs, new TraceRecords(types));
+  const batch = new BatchWrites(expected.teams, wallUs, via.rows());
   for (const write of writes) batch.add(write);
-  const statements = statementsOf(batch, wallUs, synchronousCommit);
+  const statements = via.all(batch, wallUs);
   const lane = expected.lane ?? new Lane(writing);
   known.sent(batch.counters(), lane);
   try {
-    return attemptOf(batch, statements, await lane.run(statements));
+    return attemptOf(batch, statements.length, await lane.run(statements), via);
   } catch (error) {
     return { kind: 'failed', error };
   }
@@ -54,17 +55,30 @@ export async function attemptAtOnce(
 
 function attemptOf(
   batch: BatchWrites,
-  statements: readonly Statement[],
+  statementCount: number,
   { answers, error }: Answers,
+  via: AtOnceStatements,
 ): Attempt | NotAsExpected {
   if (error) {
-    const isOfCommit = answers.length >= statements.length - 1;
+    if (isNotAsExpected(error)) return { kind: 'not as expected' };
+    const isOfCommit = answers.length >= statementCount - 1;
     const isLost = error instanceof ConnectionLost && !isEndedByServer(error);
     return isOfCommit || isLost ? { kind: 'doubtful', batch, error } : { kind: 'failed', error };
   }
-  const [stored, committed] = answers.slice(-2);
-  const isStored = stored?.row?.[0] === 't' && committed?.command === 'COMMIT';
+  const isStored = answers.at(-1)?.command === 'COMMIT' && via.isStored(answers);
   return isStored ? { kind: 'stored', batch } : { kind: 'not as expected' };
+}
+
+/** The whole transaction of any teams whose counters are known. */
+export function manyTeamsAtOnce(
+  { synchronousCommit }: Pick<Pools, 'synchronousCommit'>,
+  types: KnownRecordTypes,
+): AtOnceStatements {
+  return {
+    rows: () => new TraceRecords(types.current),
+    all: (batch, wallUs) => statementsOf(batch, wallUs, synchronousCommit),
+    isStored: (answers) => answers.at(-2)?.row?.[0] === 't',
+  };
 }
 
 function statementsOf(batch: BatchWrites, wallUs: number, synchronousCommit: string): Statement[] {

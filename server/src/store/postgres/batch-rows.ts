@@ -7,7 +7,9 @@ import type { Values } from './connection.ts';
 export interface BatchRows {
   /** One of them, by which the transaction can be found; null if there are none. */
   readonly first: { teamId: string; id: string } | null;
-  readonly hasPayloads: boolean;
+  readonly traceCount: number;
+  /** How many of them have payloads. */
+  readonly payloadCount: number;
   add(teamId: string, assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void;
   /** The parameters of an insert into `traces`. */
   traceValues(): Values;

@@ -15,12 +15,12 @@ import type {
   NewRequest,
   PackedWrite,
 } from './batch-writes.ts';
-import { run } from './connection.ts';
-import type { Row, Values } from './connection.ts';
+import { beginOn, run } from './connection.ts';
+import type { Begin, Row, Values } from './connection.ts';
 import { ofManyTeams } from './many-teams-statements.ts';
 import { counterFromRow } from './marks-rows.ts';
-import type { Statement } from './pipeline.ts';
-import { ofOneTeam } from './statements.ts';
+import type { Answer, Statement } from './pipeline.ts';
+import { fewOfOneTeam, ofOneTeam } from './statements.ts';
 import { TraceColumns } from './trace-columns.ts';
 import { TraceRecords } from './trace-records.ts';
 import type { KnownRecordTypes } from './trace-records.ts';
@@ -39,11 +39,20 @@ export interface BatchStatements {
   write(batch: BatchWrites, wallUs: number): Statement[];
 }
 
+/** The statements of a transaction that is sent at once. */
+export interface AtOnceStatements {
+  rows(): BatchRows;
+  /** From the beginning to the commit. */
+  all(batch: BatchWrites, wallUs: number): Statement[];
+  /** Whether a committed transaction has stored the batch. If not, it has stored nothing. */
+  isStored(answers: readonly Answer[]): boolean;
+}
+
 /** By team. Teams that are missing are locked by another transaction. */
 export type LockedTeams = Map<string, LockedTeam>;
 
 /** One team per transaction: on a Citus cluster such a transaction stays on one node. */
-export function oneTeamStatements(begin: string, teamId: string): BatchStatements {
+export function oneTeamStatements(begin: Begin, teamId: string): BatchStatements {
   return {
     async begin(client, writes, wallUs) {
       const keyHashes = writes.flatMap(({ write }) => keysToFind(write));
@@ -53,7 +62,7 @@ export function oneTeamStatements(begin: string, teamId: string): BatchStatement
         return byKeyHash(rows);
       };
       const [, found, earlier] = await Promise.all([
-        run(client, begin),
+        beginOn(client, begin),
         run(client, ofOneTeam.lockCounter, [teamId]),
         findRequests(),
       ]);
@@ -69,22 +78,73 @@ export function oneTeamStatements(begin: string, teamId: string): BatchStatement
     write(batch, wallUs) {
       const [counter] = batch.counters();
       if (!counter) return [];
-      const { rows, requests } = batch;
+      const requests = requestsOf(teamId, batch, wallUs);
       return [
-        [ofOneTeam.insertTraces, [teamId, ...rows.traceValues()]],
-        ...(rows.hasPayloads
-          ? [[ofOneTeam.insertPayloads, [teamId, ...rows.payloadValues()]] satisfies Statement]
-          : []),
-        ...(requests.length > 0
-          ? ([
-              [ofOneTeam.forgetRequests, [teamId, wallUs, sweepOfTeam(requests)]],
-              [ofOneTeam.takeRequests, [teamId, ...requestColumns(requests, wallUs)]],
-            ] satisfies Statement[])
+        ...insertsOf(teamId, batch.rows),
+        ...(requests
+          ? ([requests.forget, [ofOneTeam.takeRequests, requests.values]] satisfies Statement[])
           : []),
         [ofOneTeam.moveCounter, [teamId, counter.lastSeq, counter.lastUs]],
       ];
     },
   };
+}
+
+/** The whole transaction of one team whose counter is known. It fails if the counter is another one, or if a request was stored before. */
+export function oneTeamAtOnce(begin: Begin, teamId: string): AtOnceStatements {
+  return {
+    rows: () => new TraceColumns(),
+    all(batch, wallUs) {
+      const [counter] = batch.counters();
+      const requests = requestsOf(teamId, batch, wallUs);
+      return [
+        ...begin.map((text): Statement => [text, []]),
+        // First, since it locks the counter.
+        ...(counter ? [moveExpectedCounter(counter)] : []),
+        ...insertsOf(teamId, batch.rows),
+        ...(requests
+          ? ([
+              requests.forget,
+              [
+                fewOfOneTeam.requests[requests.count - 1] ?? ofOneTeam.insertRequests,
+                requests.values,
+              ],
+            ] satisfies Statement[])
+          : []),
+        ['commit', []],
+      ];
+    },
+    isStored: () => true,
+  };
+}
+
+function moveExpectedCounter({ teamId, ...counter }: MovedCounter): Statement {
+  const { lastSeq, lastUs, fromSeq, fromUs, fence } = counter;
+  const values = [lastSeq, lastUs, fromSeq, fromUs, fence].map(String);
+  return [ofOneTeam.moveExpectedCounter, [teamId, ...values]];
+}
+
+function insertsOf(teamId: string, rows: BatchRows): Statement[] {
+  const { traceCount, payloadCount } = rows;
+  const intoTraces = fewOfOneTeam.traces[traceCount - 1] ?? ofOneTeam.insertTraces;
+  const intoPayloads = fewOfOneTeam.payloads[payloadCount - 1] ?? ofOneTeam.insertPayloads;
+  return [
+    [intoTraces, [teamId, ...rows.traceValues()]],
+    ...(payloadCount > 0
+      ? [[intoPayloads, [teamId, ...rows.payloadValues()]] satisfies Statement]
+      : []),
+  ];
+}
+
+/** Null if there are none. */
+function requestsOf(teamId: string, { requests }: BatchWrites, wallUs: number) {
+  if (requests.length === 0) return null;
+  const forget: Statement = [
+    ofOneTeam.forgetRequests,
+    [teamId, String(wallUs), String(sweepOfTeam(requests))],
+  ];
+  const values = [teamId, ...requestColumns(requests, wallUs)];
+  return { count: requests.length, forget, values };
 }
 
 const waitBriefly = `set local lock_timeout = ${limits.postgresSharedLockMsMax}`;
@@ -96,7 +156,7 @@ const waitAsUsual = `set local lock_timeout = ${limits.postgresLockMsMax}`;
  * usual, since no other transaction would get them sooner.
  */
 export function manyTeamsStatements(
-  begin: string,
+  begin: Begin,
   types: KnownRecordTypes,
   skipsLocked: boolean,
 ): BatchStatements {
@@ -117,14 +177,14 @@ export function manyTeamsStatements(
       };
       if (skipsLocked) {
         const [, free, requests] = await Promise.all([
-          run(client, begin),
+          beginOn(client, begin),
           run(client, ofManyTeams.lockFreeCounters, [teamIds]),
           findRequests(),
         ]);
         return lockedTeams(free.rows, requests);
       }
       const [, locked, earlier] = await Promise.all([
-        run(client, `${begin}; ${waitBriefly}`),
+        beginOn(client, [...begin, waitBriefly]),
         run(client, ofManyTeams.lockCounters, [teamIds]),
         findRequests(),
         run(client, waitAsUsual),
@@ -151,7 +211,7 @@ export function manyTeamsStatements(
       const { rows, requests } = batch;
       return [
         [ofManyTeams.insertTraces, rows.traceValues()],
-        ...(rows.hasPayloads
+        ...(rows.payloadCount > 0
           ? [[ofManyTeams.insertPayloads, rows.payloadValues()] satisfies Statement]
           : []),
         ...(requests.length > 0

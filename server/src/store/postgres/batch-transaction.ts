@@ -6,7 +6,7 @@ import { lockTeam } from './batch-statements.ts';
 import type { BatchStatements } from './batch-statements.ts';
 import { BatchWrites } from './batch-writes.ts';
 import type { PackedWrite } from './batch-writes.ts';
-import { abandon, connect, run } from './connection.ts';
+import { abandon, beginOn, connect, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { ConnectionLost } from './postgres-failures.ts';
 import type { Statement } from './pipeline.ts';
@@ -103,7 +103,7 @@ async function lookFor(
 ): Promise<boolean> {
   const client = await connect(writing);
   try {
-    await run(client, begin);
+    await beginOn(client, begin);
     await lockTeam(client, teamId);
     const { rowCount } = await run(client, ofOneTeam.findTrace, [teamId, traceId]);
     if (rowCount === 0) await run(client, ofOneTeam.moveFence, [teamId]);

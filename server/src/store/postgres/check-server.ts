@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { OperatorError } from '../../errors.ts';
 import { run } from './connection.ts';
+import type { ServerTraits } from './connection.ts';
 import { giveUpNames, isBehindPooler } from './statement-names.ts';
 
 /** The server settings that the store's guarantees depend on. */
@@ -34,15 +35,17 @@ const readSettings = `
     (select extversion from pg_extension where extname = 'citus') as citus_version,
     pg_backend_pid() as backend_pid`;
 
-/** Rejects a server that could lose acknowledged data. Returns the `synchronous_commit` value to use. */
-export async function checkServer(client: pg.ClientBase, where: string): Promise<string> {
+/** Rejects a server that could lose acknowledged data. */
+export async function checkServer(client: pg.ClientBase, where: string): Promise<ServerTraits> {
   const { rows } = await run(client, readSettings);
   const settings = rows[0] as unknown as ServerSettings;
   const reason = unfitBecause(settings);
   if (reason !== null) throw new OperatorError(`${where} ${reason}`);
   if (isBehindPooler(client, settings.backend_pid)) giveUpNames(client);
   // With `off`, a power failure could lose an acknowledged trace. With replicas, an operator may have set a stronger value.
-  return settings.synchronous_commit === 'off' ? 'on' : settings.synchronous_commit;
+  const synchronousCommit =
+    settings.synchronous_commit === 'off' ? 'on' : settings.synchronous_commit;
+  return { synchronousCommit, hasCitus: settings.citus_version !== null };
 }
 
 /** Why this server cannot be used, or null. */

@@ -16,11 +16,13 @@ export interface Pools {
   wideReading: pg.Pool;
   /** Whether statements are prepared by name. */
   naming: Naming;
-  /** The statements that begin every writing transaction. */
-  begin: string;
+  begin: Begin;
   synchronousCommit: string;
   end(): Promise<void>;
 }
+
+/** What begins every writing transaction: texts that are sent one after the other. */
+export type Begin = readonly string[];
 
 /** The `application_name` of connections: for servers, and for commands. */
 export const serverName = 'tracetally';
@@ -91,15 +93,25 @@ function withoutOwnName(url: string): string {
  * All settings are made per transaction and none per connection, so that a connection pooler can be used. With read committed, each
  * statement sees what was committed before it, which is needed after waiting for a lock.
  */
-export function beginWriting(synchronousCommit: string): string {
-  return [
-    beginOnly,
-    // On a Citus cluster this makes the following settings apply on the nodes too. Without Citus it has no effect.
-    "set local citus.propagate_set_commands = 'local'",
-    ...Object.entries(settingsOf(synchronousCommit)).map(
-      ([name, value]) => `set local ${name} = ${value}`,
-    ),
-  ].join('; ');
+export function beginWriting({ synchronousCommit, hasCitus }: ServerTraits): Begin {
+  const settings = Object.entries(settingsOf(synchronousCommit)).map(
+    ([name, value]) => `set local ${name} = ${value}`,
+  );
+  if (!hasCitus) return [[beginOnly, ...settings].join('; ')];
+  // The first setting makes the others apply on the nodes too. For each of them Citus sends the whole text that contained it to the nodes,
+  // so every setting is a text of its own.
+  return [beginOnly, "set local citus.propagate_set_commands = 'local'", ...settings];
+}
+
+/** What the server is like, as far as transactions depend on it. */
+export interface ServerTraits {
+  /** The value of `synchronous_commit` to use. */
+  synchronousCommit: string;
+  hasCitus: boolean;
+}
+
+export async function beginOn(client: pg.ClientBase, begin: Begin): Promise<void> {
+  await Promise.all(begin.map((text) => run(client, text)));
 }
 
 export const beginOnly = 'begin isolation level read committed';
@@ -193,13 +205,13 @@ export async function ask(
  */
 export async function inTransaction<T>(
   pool: pg.Pool,
-  begin: string,
+  begin: Begin,
   work: (client: pg.PoolClient) => Promise<T>,
 ): Promise<T> {
   try {
     const client = await connect(pool);
     try {
-      await run(client, begin);
+      await beginOn(client, begin);
       const result = await work(client);
       await run(client, 'commit');
       client.release();

@@ -5,6 +5,7 @@ import { readMigrations } from '../migrations.ts';
 import type { UpgradeProgress } from '../store.ts';
 import { distributeNewTables } from './cluster.ts';
 import { abandon, connect, run } from './connection.ts';
+import type { Begin } from './connection.ts';
 import { hasOldTraces, moveOldTraces } from './move-traces.ts';
 import { stateOf } from './postgres-failures.ts';
 
@@ -20,7 +21,7 @@ const states = { tableExists: '42P07', notAllowed: '42501' };
 /** What an upgrade needs besides the schema: connections for its batches, and who is told about them. */
 export interface Upgrade {
   pool: pg.Pool;
-  begin: string;
+  begin: Begin;
   onUpgrade(progress: UpgradeProgress): void;
 }
 

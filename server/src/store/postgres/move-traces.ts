@@ -6,6 +6,7 @@ import { TeamBatch } from '../team-batch.ts';
 import { defaultTimeZone, firstGeneration } from '../team-marks.ts';
 import { packedFromRow } from '../trace-rows.ts';
 import { ask, inTransaction, run } from './connection.ts';
+import type { Begin } from './connection.ts';
 import { lockTeam } from './batch-statements.ts';
 import { openFittingRolls } from './roll.ts';
 import type { FittingRoll } from './roll.ts';
@@ -26,7 +27,7 @@ export async function hasOldTraces(client: pg.ClientBase): Promise<boolean> {
 
 interface Move {
   pool: pg.Pool;
-  begin: string;
+  begin: Begin;
   onUpgrade(progress: UpgradeProgress): void;
 }
 

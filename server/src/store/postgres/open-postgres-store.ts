@@ -6,7 +6,7 @@ import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { checkServer } from './check-server.ts';
 import { distributedTables } from './cluster.ts';
-import { ask, beginWriting, connect, openPools, run } from './connection.ts';
+import { ask, beginOn, beginWriting, connect, openPools, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { openTeamsAndKeys } from './teams-and-keys.ts';
 import { openKeyUses } from './key-uses.ts';
@@ -55,16 +55,16 @@ async function prepare(
 ): Promise<Prepared> {
   const client = await connect(pool);
   try {
-    const synchronousCommit = await checkServer(client, address.name);
-    const begin = beginWriting(synchronousCommit);
+    const traits = await checkServer(client, address.name);
+    const begin = beginWriting(traits);
     // A pooler in between may not support transactions: fail now instead of at the first write.
-    await run(client, begin);
+    await beginOn(client, begin);
     await run(client, 'rollback');
     await migrate(client, address.name, mustExist, { pool, begin, onUpgrade });
     const isCluster = (await distributedTables(client)).size > 0;
     const types = await readRecordTypes(client);
     client.release();
-    return { begin, synchronousCommit, isCluster, types };
+    return { begin, synchronousCommit: traits.synchronousCommit, isCluster, types };
   } catch (error) {
     client.release(true);
     throw error;
@@ -87,8 +87,8 @@ function assemble(
       ? noRoller
       : openRoller({ url, role, begin, naming, bounds }, onRollFailed);
   const onStored = roller.written;
-  const known = new KnownRecordTypes(pools.writing, types);
-  const store = openStoreBatch(pools, openClock(clock), known, { onClockJump, onStored });
+  const tables = { types: new KnownRecordTypes(pools.writing, types), isCluster };
+  const store = openStoreBatch(pools, openClock(clock), tables, { onClockJump, onStored });
   const writer = new Writer(store, isCluster);
   const keyUses = openKeyUses(pools);
   return {

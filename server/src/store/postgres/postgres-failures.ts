@@ -25,6 +25,8 @@ const states = {
   adminShutdown: '57P01',
   transactionAborted: '25P02',
   typeMismatch: '42804',
+  divisionByZero: '22012',
+  uniqueViolation: '23505',
   statementUnknown: '26000',
   statementKnown: '42P05',
 };
@@ -81,6 +83,12 @@ export function isNameUnknown(error: unknown): boolean {
 /** Records were sent for another version of a table. Nothing was done. */
 export function isTypeMismatch(error: unknown): boolean {
   return stateOf(error) === states.typeMismatch;
+}
+
+/** A transaction that was sent at once has found another counter, or a request that was stored before. Nothing was done. */
+export function isNotAsExpected(error: unknown): boolean {
+  const state = stateOf(error);
+  return state === states.divisionByZero || state === states.uniqueViolation;
 }
 
 /** A lock was not free within `lock_timeout`. */

@@ -11,8 +11,8 @@ import type { TeamCounter } from '../sequencer.ts';
 import type { TeamMarks } from '../team-marks.ts';
 import { countedFromRow } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
-import { abandon, connect, run as runWithin } from './connection.ts';
-import type { Values } from './connection.ts';
+import { abandon, beginOn, connect, run as runWithin } from './connection.ts';
+import type { Begin, Values } from './connection.ts';
 import { counterFromRow, marksFromRow } from './marks-rows.ts';
 import { isCancelled } from './postgres-failures.ts';
 import { ofMarks, ofRollups } from './rollup-statements.ts';
@@ -30,7 +30,7 @@ export type RollTarget = 'active if free' | 'active' | { generation: number };
 
 export interface RollPlace {
   pool: pg.Pool;
-  begin: string;
+  begin: Begin;
 }
 
 /** PostgreSQL ends a statement that takes too long first, so that the connection can be used again and the error says why. */
@@ -76,7 +76,7 @@ export async function rollOnce(
   try {
     // The counter is read before the traces, so every trace that it counts is seen.
     const [, locked, counted] = await Promise.all([
-      run(client, rollingOf(begin)),
+      beginOn(client, [...begin, notForTheDisk]),
       lockMarks(client, teamId, target),
       run(client, ofOneTeam.readCounter, [teamId]),
     ]);
@@ -116,9 +116,7 @@ function lockMarks(client: pg.ClientBase, teamId: string, target: RollTarget) {
 }
 
 /** If a crash loses the last rolls, marks and rollups are both older, and the traces are rolled up again. So no roll waits for the disk. */
-function rollingOf(begin: string): string {
-  return `${begin}; set local synchronous_commit = off`;
-}
+const notForTheDisk = 'set local synchronous_commit = off';
 
 async function writeRollups(
   client: pg.ClientBase,

@@ -1,10 +1,11 @@
+import type { Begin } from './connection.ts';
 import type { Naming } from './statement-names.ts';
 import type { RollBounds, RollFailure, StoreOptions } from '../store.ts';
 
 export interface RollerData {
   url: string;
   role: StoreOptions['role'];
-  begin: string;
+  begin: Begin;
   naming: Naming;
   bounds: RollBounds;
 }

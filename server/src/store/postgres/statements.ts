@@ -9,8 +9,9 @@ import {
   traceColumns as columnsOfTrace,
 } from '../trace-rows.ts';
 import type { ListRequest } from '../trace-reader.ts';
+import { insertOfTeam, insertsOfFew } from './columns-insert.ts';
+import type { ColumnsInsert } from './columns-insert.ts';
 import { payloadsInsert, tracesInsert } from './trace-columns.ts';
-import type { ColumnsInsert } from './trace-columns.ts';
 
 /**
  * The statements on teams, keys and traces; those on rollups are in `rollup-statements.ts`. If a table is distributed by team, each
@@ -37,12 +38,27 @@ export const replaceRequest = `
       body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
       rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`;
 
-/** A plain `select from unnest` would run on the coordinator; joined with the team's counter it runs on the team's shard. */
-function insertOfTeam(table: string, { columns, values, arrays, names }: ColumnsInsert): string {
-  return `
-    insert into ${table} (team_id, ${columns})
-    select c.team_id, ${values} from team_counters c, unnest(${arrays}) as u(${names}) where c.team_id = $1`;
-}
+const requestsInsert: ColumnsInsert = {
+  table: 'idempotency',
+  columns: ['key_hash', 'body_hash', 'first_seq', 'count', 'rejected', 'expires_at_us'],
+  sent: [
+    ['key_hash', 'text[]'],
+    ['body_hash', 'text[]'],
+    ['first_seq', 'bigint[]'],
+    ['count', 'integer[]'],
+    ['rejected', 'text[]'],
+    ['expires_at_us', 'bigint[]'],
+  ],
+  firstArray: 2,
+  values: (of) => requestsInsert.columns.map(of),
+};
+
+/** By table, for 1, 2, 3 … rows. */
+export const fewOfOneTeam = {
+  traces: insertsOfFew(tracesInsert),
+  payloads: insertsOfFew(payloadsInsert),
+  requests: insertsOfFew(requestsInsert),
+};
 
 const writing = {
   lockCounter: `
@@ -52,12 +68,25 @@ const writing = {
     insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
     values ($1, $2::bigint, $2::bigint - 1, 0) on conflict (team_id) do nothing`,
 
-  insertTraces: insertOfTeam('traces', tracesInsert),
+  insertTraces: insertOfTeam(tracesInsert),
 
-  insertPayloads: insertOfTeam('trace_payloads', payloadsInsert),
+  insertPayloads: insertOfTeam(payloadsInsert),
+
+  /** Fails if a request was stored before. */
+  insertRequests: insertOfTeam(requestsInsert),
 
   moveCounter: `
     update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
+
+  /**
+   * Ends the transaction with an error if the counter is not the expected one, $4 to $6: the statements after it are already sent, and
+   * there is no other way to stop them.
+   */
+  moveExpectedCounter: `
+    update team_counters set last_created_at_us = $3,
+      last_seq = case when last_seq = $4 and last_created_at_us = $5 and fence = $6 then $2::bigint
+        else 1 / (last_seq - last_seq) end
+    where team_id = $1`,
 
   /** From now on, a transaction that was sent before and is executed later finds another counter than it expects. */
   moveFence: `update team_counters set fence = fence + 1 where team_id = $1`,
@@ -72,13 +101,7 @@ const writing = {
       select key_hash from idempotency where team_id = $1 and expires_at_us <= $2
       limit $3)`,
 
-  takeRequests: `
-    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
-    select c.team_id, u.key_hash, u.body_hash, u.first_seq, u.count, u.rejected, u.expires_at_us
-    from team_counters c, unnest($2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[])
-      as u(key_hash, body_hash, first_seq, count, rejected, expires_at_us)
-    where c.team_id = $1
-    ${replaceRequest}`,
+  takeRequests: `${insertOfTeam(requestsInsert)} ${replaceRequest}`,
 };
 
 const reading = {

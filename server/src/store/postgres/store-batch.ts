@@ -6,9 +6,9 @@ import { failAll, storeInHalvesAsync } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
-import { attemptAtOnce } from './batch-at-once.ts';
-import { manyTeamsStatements, oneTeamStatements } from './batch-statements.ts';
-import type { BatchStatements } from './batch-statements.ts';
+import { attemptAtOnce, manyTeamsAtOnce } from './batch-at-once.ts';
+import { manyTeamsStatements, oneTeamAtOnce, oneTeamStatements } from './batch-statements.ts';
+import type { AtOnceStatements, BatchStatements } from './batch-statements.ts';
 import { attemptBatch, wasStored } from './batch-transaction.ts';
 import type { Attempt } from './batch-transaction.ts';
 import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
@@ -47,14 +47,21 @@ export interface BatchEvents {
 interface Means {
   first: BatchStatements;
   skippingLocked?: BatchStatements;
-  /** Whether the batch may be stored in one round trip. */
-  mayBeAtOnce?: boolean;
+  /** To store the batch in one round trip, if the counters are known. */
+  atOnce?: AtOnceStatements;
+}
+
+/** What is known about the tables. */
+export interface Tables {
+  types: KnownRecordTypes;
+  /** Whether they are distributed over the nodes of a cluster. */
+  isCluster: boolean;
 }
 
 export function openStoreBatch(
   pools: Pools,
   clock: Clock,
-  types: KnownRecordTypes,
+  { types, isCluster }: Tables,
   { onClockJump, onStored }: BatchEvents,
 ): StoreBatch {
   /** Writes of teams that were left out because they are locked. */
@@ -80,10 +87,11 @@ export function openStoreBatch(
   }
 
   /** Null if the batch must be stored in two round trips. */
-  async function tryAtOnce(writes: readonly PackedWrite[]): Promise<Attempt | null> {
-    const { writing, synchronousCommit } = pools;
-    const how = { writing, synchronousCommit, known, types: types.current };
-    const attempt = await attemptAtOnce(how, clock, writes);
+  async function tryAtOnce(
+    writes: readonly PackedWrite[],
+    via: AtOnceStatements,
+  ): Promise<Attempt | null> {
+    const attempt = await attemptAtOnce({ writing: pools.writing, known, via }, clock, writes);
     return attempt?.kind === 'not as expected' ? null : attempt;
   }
 
@@ -91,11 +99,11 @@ export function openStoreBatch(
   async function store(writes: readonly PackedWrite[], means: Means): Promise<BatchResult> {
     const startMs = performance.now();
     let statements = means.first;
-    let { mayBeAtOnce = false } = means;
+    let via = means.atOnce;
     for (let attempts = 1; ; attempts++) {
-      const atOnce = mayBeAtOnce ? await tryAtOnce(writes) : null;
+      const atOnce = via ? await tryAtOnce(writes, via) : null;
       const attempt = atOnce ?? (await attemptAt(writes, statements));
-      mayBeAtOnce = false;
+      via = undefined;
       if (attempt.kind === 'stored') return stored(attempt.batch);
       known.forget(writes);
       const { error } = attempt;
@@ -116,7 +124,7 @@ export function openStoreBatch(
       }
       if (isTypeMismatch(error)) await types.readAgain().catch(() => {});
       // An attempt in two round trips shows whether the error is one of the data.
-      if (atOnce?.kind === 'failed') continue;
+      if (atOnce?.kind === 'failed' && !isLock) continue;
       const { code, isOfStore, isWorthRetry } = failureOf(error);
       const isInTime = performance.now() - startMs < limits.postgresRetryMsMax;
       const mayRetry = isWorthRetry || attempt.kind === 'doubtful';
@@ -147,14 +155,15 @@ export function openStoreBatch(
   const ofManyTeams: Means = {
     first: manyTeamsStatements(pools.begin, types, false),
     skippingLocked: manyTeamsStatements(pools.begin, types, true),
-    mayBeAtOnce: true,
+    atOnce: manyTeamsAtOnce(pools, types),
   };
   return {
     ofTeam: (teamId, writes) =>
       // Without statements that skip locked teams no write is left out.
-      storeAll(writes, { first: oneTeamStatements(pools.begin, teamId) }) as Promise<
-        readonly WriteOutcome[]
-      >,
+      storeAll(writes, {
+        first: oneTeamStatements(pools.begin, teamId),
+        ...(isCluster ? { atOnce: oneTeamAtOnce(pools.begin, teamId) } : {}),
+      }) as Promise<readonly WriteOutcome[]>,
     ofTeams: (writes) => storeAll(writes, ofManyTeams),
     mayFollow: (teamId) => known.mayFollow(teamId),
   };

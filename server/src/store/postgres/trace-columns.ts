@@ -8,6 +8,7 @@ import { narrowSources } from '../trace-rows.ts';
 import type { ColumnValue } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import type { BatchRows } from './batch-rows.ts';
+import type { ColumnsInsert, SentColumn } from './columns-insert.ts';
 import type { Values } from './connection.ts';
 
 /** How each kind of narrow field is sent as a column of `unnest`. */
@@ -24,8 +25,6 @@ const narrow = narrowNames.map((name, i) => {
   const type = arrayTypes[traceFields[name].kind as keyof typeof arrayTypes];
   return { column: columnOf(name), type, isText: type === 'text[]', valueOf };
 });
-
-type SentColumn = readonly [name: string, type: string];
 
 /** In the order of `TraceColumns.traceValues()`. */
 const traceColumns: readonly SentColumn[] = [
@@ -46,40 +45,30 @@ const payloadColumns: readonly SentColumn[] = [
   ]),
 ];
 
-/** The parts of an insert from `unnest`, whose parameters follow the team's. */
-export interface ColumnsInsert {
-  columns: string;
-  values: string;
-  arrays: string;
-  names: string;
-}
-
 export const tracesInsert: ColumnsInsert = {
-  columns: namesOf(traceColumns).join(', '),
-  values: namesOf(traceColumns)
-    .map((name) => `u.${name}`)
-    .join(', '),
-  arrays: arraysFrom(2, traceColumns),
-  names: namesOf(traceColumns).join(', '),
+  table: 'traces',
+  columns: namesOf(traceColumns),
+  sent: traceColumns,
+  firstArray: 2,
+  values: (of) => namesOf(traceColumns).map(of),
 };
 
 /** The bytes of all payloads are one parameter, and each row has its ranges in it: an array of bytea would be sent as text, twice as long. */
 export const payloadsInsert: ColumnsInsert = {
-  columns: ['seq', 'zstd_mask', 'checksum', ...payloadNames].join(', '),
-  values: [
-    'u.seq, u.zstd_mask, u.checksum',
-    ...payloadNames.map((name) => `substring($2::bytea from u.${name}_at for u.${name}_length)`),
-  ].join(', '),
-  arrays: arraysFrom(3, payloadColumns),
-  names: namesOf(payloadColumns).join(', '),
+  table: 'trace_payloads',
+  columns: ['seq', 'zstd_mask', 'checksum', ...payloadNames],
+  sent: payloadColumns,
+  firstArray: 3,
+  values: (of) => [
+    ...['seq', 'zstd_mask', 'checksum'].map(of),
+    ...payloadNames.map(
+      (name) => `substring($2::bytea from ${of(`${name}_at`)} for ${of(`${name}_length`)})`,
+    ),
+  ],
 };
 
 function namesOf(columns: readonly SentColumn[]): string[] {
   return columns.map(([name]) => name);
-}
-
-function arraysFrom(first: number, columns: readonly SentColumn[]): string {
-  return columns.map(([, type], i) => `$${first + i}::${type}`).join(', ');
 }
 
 /** `unnest` fills up shorter arrays with null, and most optional fields are not set in any trace of a batch. */
@@ -125,8 +114,12 @@ export class TraceColumns implements BatchRows {
     ];
   }
 
-  get hasPayloads(): boolean {
-    return this.#payloads.length > 0;
+  get traceCount(): number {
+    return this.#rows.length;
+  }
+
+  get payloadCount(): number {
+    return this.#payloads.length;
   }
 
   payloadValues(): Values {

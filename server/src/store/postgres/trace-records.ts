@@ -137,8 +137,12 @@ export class TraceRecords implements BatchRows {
     return this.#first;
   }
 
-  get hasPayloads(): boolean {
-    return this.#payloads.count > 0;
+  get traceCount(): number {
+    return this.#traces.count;
+  }
+
+  get payloadCount(): number {
+    return this.#payloads.count;
   }
 
   add(teamId: string, assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void {

@@ -107,7 +107,7 @@ export async function insertColumns(
   columns: TraceColumns,
 ): Promise<void> {
   await run(client, ofOneTeam.insertTraces, [teamId, ...columns.traceValues()]);
-  if (!columns.hasPayloads) return;
+  if (columns.payloadCount === 0) return;
   await run(client, ofOneTeam.insertPayloads, [teamId, ...columns.payloadValues()]);
 }
 

@@ -15,6 +15,8 @@ import type { TeamLine, Waiting } from './writing-lines.ts';
 export class Writer implements TraceWriter {
   readonly #store: StoreBatch;
   readonly #isCluster: boolean;
+  /** On a cluster no transaction is shared. */
+  readonly #apartMax: number;
   /** Teams with waiting or running writes, in the order of their turns. */
   readonly #lines = new Map<string, TeamLine>();
   #sharedRunning = 0;
@@ -24,6 +26,7 @@ export class Writer implements TraceWriter {
   constructor(store: StoreBatch, isCluster: boolean) {
     this.#store = store;
     this.#isCluster = isCluster;
+    this.#apartMax = limits.postgresWritersMax - (isCluster ? 0 : limits.postgresSharedWritersMax);
   }
 
   append(
@@ -89,7 +92,7 @@ export class Writer implements TraceWriter {
     }
     this.#startShared(free.filter(({ isApart, waiting }) => !isApart && waiting.length > 0));
     for (const line of free) {
-      if (this.#apartRunning >= limits.postgresWritersMax - limits.postgresSharedWritersMax) break;
+      if (this.#apartRunning >= this.#apartMax) break;
       if (line.isApart && line.waiting.length > 0) void this.#runApart(line, takeOfTeam(line));
     }
     if (this.#lines.size > 0) return;
