@@ -33,6 +33,7 @@ test('the document is OpenAPI 3.1 and lists every endpoint', async () => {
     'get /analytics/overview',
     'get /traces',
     'get /traces/{trace_id}',
+    'post /ingest/litellm',
     'post /traces',
     'post /traces/batch',
     'post /v1/logs',
