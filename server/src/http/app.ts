@@ -33,6 +33,7 @@ import {
 } from './routes/analytics.ts';
 import { getTrace } from './routes/get-trace.ts';
 import { getTraces } from './routes/get-traces.ts';
+import { litellm } from './routes/litellm.ts';
 import { openapi } from './routes/openapi.ts';
 import { otlp } from './routes/otlp.ts';
 import { postTrace } from './routes/post-trace.ts';
@@ -51,6 +52,7 @@ const routes: readonly Route[] = [
   postTrace,
   postTraceBatch,
   otlp,
+  litellm,
   getTraces,
   getTrace,
   getOverview,

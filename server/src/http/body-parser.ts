@@ -29,6 +29,11 @@ export function acceptBodies(app: FastifyInstance, budget: BodyBudget, basePath:
     const { takesText } = request.routeOptions.config;
     readAndParse(request, payload, budget, takesText === true ? asIs : parseJson, done);
   });
+  app.addContentTypeParser('application/x-ndjson', (request, payload, done) => {
+    const { takesText } = request.routeOptions.config;
+    if (takesText === true) readAndParse(request, payload, budget, asIs, done);
+    else done(new Failure('unsupported_media_type'));
+  });
   app.addContentTypeParser(protobufContentType, (request, payload, done) => {
     const { takesProtobuf } = request.routeOptions.config;
     if (takesProtobuf === true) readAndParse(request, payload, budget, asIs, done);
@@ -91,7 +96,18 @@ function otlpField(basePath: string): string {
   return `must be a trace; OpenTelemetry data belongs to ${basePath}/v1/traces and ${basePath}/v1/logs`;
 }
 
-export function parseJson(body: Buffer): unknown {
+function parseJson(body: Buffer): unknown {
+  const text = checkedText(body);
+  try {
+    return JSON.parse(text);
+  } catch {
+    // The parser's own message quotes the text around the error, which may be part of a prompt.
+    throw new Failure('malformed_json');
+  }
+}
+
+/** The text of a body that is valid UTF-8, is not empty, and has few enough values to be parsed. */
+export function checkedText(body: Buffer): string {
   if (!isUtf8(body)) return fail('malformed_utf8');
   if (body.length === 0)
     return fail('malformed_json', { say: 'The body is empty; a JSON object was expected.' });
@@ -100,10 +116,5 @@ export function parseJson(body: Buffer): unknown {
       say: `The body contains more than ${limits.bodyValuesMax} JSON values.`,
     });
   }
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    // The parser's own message quotes the text around the error, which may be part of a prompt.
-    throw new Failure('malformed_json');
-  }
+  return body.toString('utf8');
 }

@@ -13,6 +13,27 @@ export const OtlpBody = Type.Unsafe<unknown>({
   },
 });
 
+const payloads =
+  'Standard logging payloads of LiteLLM: a list, one per line, or a single one; see https://docs.litellm.ai/docs/proxy/logging_spec.';
+
+export const LitellmBody = Type.Unsafe<unknown>({
+  content: {
+    'application/json': { schema: Type.Unsafe({ description: payloads }) },
+    'application/x-ndjson': { schema: Type.Unsafe({ openapi: { type: 'string' } }) },
+  },
+});
+
+export const litellmReply = Type.Object(
+  {
+    stored: Type.Integer({ description: 'Calls that were stored.' }),
+    duplicate: Type.Integer({ description: 'Calls that were stored before.' }),
+    skipped: Type.Integer({ description: 'Payloads that are not model calls.' }),
+    rejected: Type.Integer({ description: 'Calls that could not be stored.' }),
+    reasons: Type.Array(Type.String(), { description: 'Why calls were rejected.' }),
+  },
+  { description: 'What became of the payloads.' },
+);
+
 const inBoth = (description: string, json: TSchema): TSchema =>
   Type.Unsafe({
     description,

@@ -16,8 +16,11 @@ interface Route {
 const marker = 'model-of-the-owners';
 /** Every route that takes a body takes this one, since fields that it does not know have no effect. */
 const goodBody = '{"model":"m","traces":[{"model":"m"}]}';
-/** Routes of OTLP, which has its own form of errors and one more header for keys. */
+/** Routes of OTLP have their own form of errors. */
 const isOtlp = ({ path }: Pick<Route, 'path'>): boolean => path.startsWith('/v1/');
+/** Routes for the forms of other tools accept one more header with a key. */
+const isForTools = (route: Pick<Route, 'path'>): boolean =>
+  isOtlp(route) || route.path.startsWith('/ingest/');
 
 function assertRefused(route: Pick<Route, 'path'>, answer: Answer, code: ErrorCode): void {
   if (!isOtlp(route)) return http.assertProblem(answer, code);
@@ -145,7 +148,7 @@ describe('every route refuses', () => {
     for (const { method, path } of routes) {
       const query = `?key=${owner.key}&api_key=${owner.key}&access_token=${owner.key}`;
       const cookie = `key=${owner.key}`;
-      const headers = isOtlp({ path }) ? { cookie } : { cookie, 'x-api-key': owner.key };
+      const headers = isForTools({ path }) ? { cookie } : { cookie, 'x-api-key': owner.key };
       const answer = await ask({ method, path: `${path}${query}` }, headers);
       assertRefused({ path }, answer, 'key_missing');
     }
@@ -155,7 +158,7 @@ describe('every route refuses', () => {
 
 test('every route takes a key of its scope, a full key, and any spelling of Bearer', async () => {
   for (const route of routes) {
-    const status = route.method === 'POST' && !isOtlp(route) ? 201 : 200;
+    const status = route.method === 'POST' && !isForTools(route) ? 201 : 200;
     const headers = [`Bearer ${scoped[route.scope].key}`, `Bearer ${owner.key}`];
     for (const authorization of [...headers, `bearer ${owner.key}`, `BEARER  ${owner.key}`]) {
       const answer = await ask(route, { authorization });

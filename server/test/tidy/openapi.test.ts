@@ -37,6 +37,7 @@ test('the document is OpenAPI 3.1 and lists every endpoint', async () => {
     'get /analytics/query',
     'get /traces',
     'get /traces/{trace_id}',
+    'post /ingest/litellm',
     'post /traces',
     'post /traces/batch',
     'post /v1/logs',

@@ -8,7 +8,7 @@ import { addFacts, callTable, units } from './call-table.ts';
 import type { Row, RowIndex } from './call-table.ts';
 import { factsOf } from './call-facts.ts';
 import { idsOf } from './call-ids.ts';
-import { isClaudeCode, isModelCall } from './call-rules.ts';
+import { agentOf, isModelCall } from './call-rules.ts';
 import { includeParts } from './token-parts.ts';
 import { RejectedSignal } from './signal.ts';
 import type { AttributeValue, Attributes, Signal } from './signal.ts';
@@ -28,7 +28,10 @@ export interface Call {
 /** The call that a span or log record reports; null if it is not a model call. Throws `RejectedSignal` if it cannot be stored. */
 export function callOf(signal: Signal, nowUs: number): Call | null {
   if (signal.rejectedBy !== null) throw new RejectedSignal(signal.rejectedBy);
-  if (!isModelCall(signal)) return null;
+  return isModelCall(signal) ? readCall(signal, nowUs) : null;
+}
+
+function readCall(signal: Signal, nowUs: number): Call {
   const { attributes, resource } = signal;
   stretchMoment(signal);
   const draft = draftOf(attributes, resource);
@@ -36,8 +39,10 @@ export function callOf(signal: Signal, nowUs: number): Call | null {
   if ((draft.model as string | null) === null) {
     throw new RejectedSignal('it does not say which model was called');
   }
-  const isUncached = isClaudeCode(signal) || isAnthropicCount(attributes);
-  includeParts(draft, numberIn(attributes, 'totalTokens'), isUncached);
+  const agent = agentOf(signal);
+  draft.provider ??= agent?.provider ?? null;
+  const separate = isAnthropicCount(attributes) ? 'cached' : (agent?.separate ?? null);
+  includeParts(draft, numberIn(attributes, 'totalTokens'), separate);
   addFacts(draft, factsOf(signal, nowUs));
   const { scope: source, app, startUs, endUs } = signal;
   return { draft, ids: idsOf(signal, draft), source, app, startUs, endUs };
@@ -91,11 +96,12 @@ const eachControlCharacter = /\p{Cc}+/gu;
 /** As callers of `POST /traces` must send it: cut to its length, without control characters. */
 function labelOf(value: AttributeValue, name: string): string | null {
   if (value === null || typeof value === 'object') return null;
-  const text = String(value);
+  // A character has at most two code units.
+  const text = String(value).slice(0, 2 * limits.labelCharsMax);
   const plain = controlCharacters.test(text) ? text.replaceAll(eachControlCharacter, ' ') : text;
-  const adapted = adapt[name]?.(plain) ?? plain;
-  if (adapted.length <= limits.labelCharsMax) return adapted.toWellFormed() || null;
-  return Array.from(adapted.toWellFormed()).slice(0, limits.labelCharsMax).join('');
+  const adapted = (adapt[name]?.(plain) ?? plain).toWellFormed();
+  if (adapted.length <= limits.labelCharsMax) return adapted || null;
+  return Array.from(adapted).slice(0, limits.labelCharsMax).join('');
 }
 
 /** The AI SDK adds the API to the name of the provider. */

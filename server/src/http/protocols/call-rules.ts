@@ -7,28 +7,28 @@ import type { AttributeValue, Signal } from './signal.ts';
  * tokens of the calls inside of them, so they must not be counted. The most specific convention decides.
  */
 export function isModelCall(signal: Signal): boolean {
+  if (signal.scope === litellmScope) return has(signal, 'model');
   return signal.kind === 'span' ? isCallSpan(signal) : isCallLog(signal);
 }
+
+/** Of the payloads of LiteLLM's `generic_api` callback, which are calls unless they are of an API without a model. */
+export const litellmScope = 'litellm/standard-logging';
 
 const openInferenceCalls = new Set(['LLM', 'EMBEDDING']);
 const langfuseCalls = new Set(['generation', 'embedding']);
 const langsmithCalls = new Set(['llm', 'embedding']);
-const operations = new Set([
-  'chat',
-  'text_completion',
-  'generate_content',
-  'embeddings',
-  'rerank',
-  'llm_call',
-]);
+const operations = new Set(['chat', 'text_completion', 'generate_content', 'embeddings', 'rerank']);
 const requestTypes = new Set(['chat', 'completion', 'embedding', 'rerank']);
 /** The span inside of LiteLLM's own with the request in the form of the provider. */
 const rawLitellmSpan = 'raw_gen_ai_request';
 
 function isCallSpan(signal: Signal): boolean {
   const { name } = signal;
-  if (name.startsWith('claude_code.')) return name === 'claude_code.llm_request';
-  if (name === rawLitellmSpan) return false;
+  // Coding agents report every call as a log record. Their spans repeat it, with the same id if there is one.
+  if (name.startsWith('claude_code.')) {
+    return name === 'claude_code.llm_request' && has(signal, 'responseId');
+  }
+  if (name === rawLitellmSpan || isGeminiCli(signal)) return false;
   const own = text(signal, 'openInferenceKind');
   if (own !== null) return openInferenceCalls.has(own.toUpperCase());
   const aiOperation = text(signal, 'aiOperation');
@@ -73,7 +73,10 @@ const logsOfCalls = new Set([
 
 function isCallLog(signal: Signal): boolean {
   const name = eventNameOf(signal);
-  if (name === 'codex.sse_event') return text(signal, 'eventKind') === 'response.completed';
+  // Codex has one more event of this kind for the same response, without the tokens.
+  if (name === 'codex.sse_event') {
+    return text(signal, 'eventKind') === 'response.completed' && hasUsage(signal);
+  }
   if (name === details) return !isGeminiCli(signal) && isAnswered(signal);
   return logsOfCalls.has(name);
 }
@@ -90,13 +93,28 @@ export function isEventOfOwnSpan(signal: Signal): boolean {
   return eventNameOf(signal) === details;
 }
 
-export function isClaudeCode(signal: Signal): boolean {
+/** The coding agent that reported the call; null if it was not one. */
+export function agentOf(signal: Signal): CodingAgent | null {
   const name = signal.kind === 'span' ? signal.name : eventNameOf(signal);
-  return name.startsWith('claude_code.');
+  return agents.find(({ prefix }) => name.startsWith(prefix)) ?? null;
 }
 
-function isGeminiCli(signal: Signal): boolean {
-  return signal.resource.value(rowIndex.feature_name) === 'gemini-cli';
+export interface CodingAgent {
+  prefix: string;
+  /** Unless the signal says otherwise. */
+  provider: string;
+  /** What its counts do not include. */
+  separate: 'cached' | 'reasoning' | null;
+}
+
+const agents: readonly CodingAgent[] = [
+  { prefix: 'claude_code.', provider: 'anthropic', separate: 'cached' },
+  { prefix: 'codex.', provider: 'openai', separate: null },
+  { prefix: 'gemini_cli.', provider: 'gcp.gemini', separate: 'reasoning' },
+];
+
+function isGeminiCli({ resource }: Signal): boolean {
+  return resource.value(rowIndex.service) === 'gemini-cli';
 }
 
 export function isErrorEvent(signal: Signal): boolean {

@@ -201,6 +201,7 @@ const fieldRows = {
     'ai.telemetry.functionId',
     'traceloop.workflow.name',
     'standard_logging.metadata.requester_metadata.feature_name',
+    'standard_logging.metadata.user_api_key_alias',
     'service.name',
   ],
   environment: [
@@ -222,6 +223,7 @@ const fieldRows = {
     'error_message',
     'exception.message',
     'langfuse.observation.status_message',
+    'standard_logging.error_information.error_message',
     'standard_logging.error_str',
     'error',
   ],
@@ -238,6 +240,7 @@ const otherRows = {
   requestType: ['llm.request.type'],
   eventName: ['event.name'],
   eventKind: ['event.kind'],
+  service: ['service.name'],
   errorType: ['error.type'],
   level: ['langfuse.observation.level', 'standard_logging.status'],
   agent: ['gen_ai.agent.name', 'agent_name'],

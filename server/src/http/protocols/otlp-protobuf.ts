@@ -274,7 +274,7 @@ class SignalReader {
 
   #microseconds(): number {
     this.#reader.expect(wire.fixed64);
-    return Math.floor(this.#reader.fixed64() / 1000);
+    return this.#reader.thousands();
   }
 
   #readStatus(): void {

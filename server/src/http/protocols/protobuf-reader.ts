@@ -72,13 +72,14 @@ export class ProtobufReader {
     return malformed('a number is too long');
   }
 
-  /** An unsigned number of 64 bits. It is exact up to 2^53. */
-  fixed64(): number {
+  /** An unsigned number of 64 bits, divided by a thousand and rounded down. Nanoseconds since 1970 do not fit into a double. */
+  thousands(): number {
     if (this.at + 8 > this.end) malformed('a number is cut off');
     const low = this.buffer.readUInt32LE(this.at);
     const high = this.buffer.readUInt32LE(this.at + 4);
     this.at += 8;
-    return high * 0x1_0000_0000 + low;
+    const rest = (high % 1000) * 0x1_0000_0000 + low;
+    return Math.floor(high / 1000) * 0x1_0000_0000 + Math.floor(rest / 1000);
   }
 
   double(): number {

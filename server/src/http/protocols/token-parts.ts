@@ -8,7 +8,7 @@ interface Whole {
   parts: readonly FieldName[];
 }
 
-/** The counts that have parts: input tokens with cached ones, output tokens with those for reasoning. */
+/** The counts that have parts: first input tokens with cached ones, then output tokens with those for reasoning. */
 const wholes: readonly Whole[] = [...new Set(fieldNames.map((name) => traceFields[name].partOf))]
   .filter((name) => name !== undefined)
   .map((name) => ({
@@ -18,12 +18,12 @@ const wholes: readonly Whole[] = [...new Set(fieldNames.map((name) => traceField
 
 /**
  * In a trace, cached tokens are part of the input and reasoning tokens are part of the output. Some emitters report them separately: that
- * shows if they are more than the whole, or if the total is only right with them.
+ * is known of an emitter, or shows if they are more than the whole, or if the total is only right with them.
  */
 export function includeParts(
   draft: TraceDraft,
   total: number | null,
-  isInputWithoutCached: boolean,
+  separate: 'cached' | 'reasoning' | null,
 ): void {
   const counts: Partial<Record<FieldName, unknown>> = draft;
   const countOf = (name: FieldName): number => (counts[name] as number | null) ?? 0;
@@ -38,7 +38,7 @@ export function includeParts(
       parts > countOf(whole.name) ||
       missing === parts ||
       missing === allParts ||
-      (i === 0 && isInputWithoutCached);
+      separate === (i === 0 ? 'cached' : 'reasoning');
     if (!isSeparate) continue;
     const sum = countOf(whole.name) + parts;
     if (sum > limits.countMax) throw new RejectedSignal('its token counts are too large');
