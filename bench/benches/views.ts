@@ -13,7 +13,7 @@ const searchMsMax = 2_000;
 const times = 5;
 
 /** The requests of the pages of a dashboard. `n` is different each time. */
-const requests: Record<string, (n: number) => string[]> = {
+export const requests: Record<string, (n: number) => string[]> = {
   'overview, all time': () => [
     '/analytics/overview',
     '/analytics/by-model',
@@ -47,7 +47,7 @@ const requests: Record<string, (n: number) => string[]> = {
   ],
 };
 
-const searches: Record<string, (n: number) => string> = {
+export const searches: Record<string, (n: number) => string> = {
   'q that matches often': (n) => traces(`q=number%20${n + 1}`),
   'q that matches once': (n) => traces(`q=number%20${n * 1_000}%20nowhere`),
   'q of a user': (n) => traces(`q=number&user_identifier=user-${n * 100}`),
