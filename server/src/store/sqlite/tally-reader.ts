@@ -153,7 +153,11 @@ type StoredValues = readonly [
 function storedColumns({ groupBy, sumsOnly }: TallyQuery): string {
   const status = `iif(g.is_error, 'error', 'success')`;
   return [
-    ...['r.bucket', 'r.calls', 'g.is_error', 'r.sums', sumsOnly ? 'null' : 'r.latencies'],
+    'r.bucket',
+    'r.calls',
+    'g.is_error',
+    'r.sums',
+    sumsOnly ? 'null' : 'r.latencies',
     ...groupBy.map((field) => (field === 'status' ? status : `g.${columnOf(field)}`)),
   ].join(', ');
 }
