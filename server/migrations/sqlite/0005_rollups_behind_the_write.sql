@@ -75,6 +75,17 @@ create table rollup_rows (
   primary key (team_no, generation, set_no, grain, bucket, group_hash)
 ) strict, without rowid;
 
+-- How often the rollups of a local day have changed, by speed: a reader that keeps sums of a day in memory knows whether they are still
+-- right.
+create table rollup_days (
+  team_no integer not null,
+  generation integer not null,
+  day integer not null,
+  hot_changes integer not null,
+  wide_changes integer not null,
+  primary key (team_no, generation, day)
+) strict, without rowid;
+
 -- The values of each group, once for all generations, grains and buckets. A column that the set does not have is null.
 create table rollup_groups (
   team_no integer not null,
