@@ -1,6 +1,6 @@
 import type { Bench, Finding } from '../lab/bench.ts';
 import { smallPayloads } from '../lab/bodies.ts';
-import type { Lab } from '../lab/lab.ts';
+import type { FileDataset, Lab } from '../lab/lab.ts';
 import { fire, writeRequests } from '../lab/load.ts';
 import type { RequestFile } from '../lab/load.ts';
 import { cpuSeconds, startControl, startService } from '../lab/processes.ts';
@@ -105,7 +105,8 @@ async function overviewDuringWrites(lab: Lab): Promise<Finding> {
 }
 
 async function questionsBySize(lab: Lab): Promise<Finding[]> {
-  const [small, large] = [await lab.dataset(lab.plan.small), await lab.dataset(lab.plan.large)];
+  const small = await rolledUp(lab, lab.plan.small);
+  const large = await rolledUp(lab, lab.plan.large);
   const measured = await inTurns(lab.plan.rounds, {
     small: () => questionTimes(small.path, questions),
     large: () => questionTimes(large.path, questions),
@@ -134,12 +135,17 @@ async function questionsBySize(lab: Lab): Promise<Finding[]> {
   ];
 }
 
-async function size(lab: Lab): Promise<Finding> {
-  const { path, url } = await lab.dataset(lab.plan.large);
-  // The server rolls up what the filling left.
-  const service = await startService(url);
-  await untilRolledUp(path);
+/** A filled database in which a server has rolled up what the filling left. */
+async function rolledUp(lab: Lab, traces: number): Promise<FileDataset> {
+  const dataset = await lab.dataset(traces);
+  const service = await startService(dataset.url);
+  await untilRolledUp(dataset.path);
   await service.stop();
+  return dataset;
+}
+
+async function size(lab: Lab): Promise<Finding> {
+  const { path } = await rolledUp(lab, lab.plan.large);
   const { share, bytes } = derivedShare(path);
   return {
     bench,

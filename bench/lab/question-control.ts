@@ -17,8 +17,11 @@ if (!team) throw new Error('the database has no teams');
 const calendar = calendarOf(await store.timeZone(team.id));
 const today = calendar.dayOf(Date.now() * 1000);
 
-/** By model over this many days. Each time the range ends on another day, so that no answer is cached. */
-async function byModel(days: number): Promise<number> {
+/**
+ * By model over this many days, as /analytics/by-model, or with percentiles. Each time the range ends on another day, so that no answer is
+ * cached.
+ */
+async function byModel(days: number, hasPercentiles: boolean): Promise<number> {
   const tookMs: number[] = [];
   for (let i = 0; i < Number(times); i++) {
     const endDay = today + 1 - i;
@@ -32,6 +35,7 @@ async function byModel(days: number): Promise<number> {
       groupBy: ['model'],
       range,
       interval: null,
+      sumsOnly: !hasPercentiles,
     });
     const tallies = [...first];
     for await (const chunk of rest ?? []) tallies.push(...chunk);
@@ -43,8 +47,9 @@ async function byModel(days: number): Promise<number> {
 }
 
 // Other ranges than those that are measured.
-await byModel(29);
-const monthMs = await byModel(30);
-const yearMs = await byModel(365);
+await byModel(29, false);
+await byModel(29, true);
+const monthMs = await byModel(30, false);
+const yearMs = await byModel(365, true);
 await store.close();
 process.stdout.write(`${JSON.stringify({ monthMs, yearMs })}\n`);

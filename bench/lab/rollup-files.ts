@@ -3,7 +3,13 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { runProgram } from './children.ts';
 
-const derivedTables = ['rollup_rows', 'rollup_groups', 'team_marks', 'trace_lookups'];
+const derivedTables = [
+  'rollup_rows',
+  'rollup_groups',
+  'rollup_days',
+  'team_marks',
+  'trace_lookups',
+];
 
 /** The part of a SQLite file that rollups and lookups use, and the size of the file in bytes. */
 export function derivedShare(path: string): { share: number; bytes: number } {

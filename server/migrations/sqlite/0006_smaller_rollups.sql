@@ -15,6 +15,17 @@ create table rollup_rows (
   primary key (team_no, generation, set_no, grain, bucket, group_hash)
 ) strict, without rowid;
 
+-- How often the rollups of a local day have changed, by speed: a reader that keeps sums of a day in memory knows whether they are still
+-- right.
+create table rollup_days (
+  team_no integer not null,
+  generation integer not null,
+  day integer not null,
+  hot_changes integer not null,
+  wide_changes integer not null,
+  primary key (team_no, generation, day)
+) strict, without rowid;
+
 -- Finds traces by a hash of a user, session or run (store/trace-lookups.ts). block is seq >> 14; seqs has the other bits of each
 -- sequence number, two bytes each, ascending.
 drop table trace_lookups;

@@ -43,6 +43,18 @@ export class MeasuresSum {
     }
   }
 
+  /** Another sum, without its latencies. */
+  addSum(other: MeasuresSum): void {
+    this.#calls += other.#calls;
+    this.#errors += other.#errors;
+    for (let i = 0; i < names.length; i++) {
+      this.#low[i] = (this.#low[i] ?? 0) + (other.#low[i] ?? 0);
+      if ((this.#low[i] ?? 0) >= carryFrom) this.#carry(i);
+      const high = other.#high?.[i] ?? 0;
+      if (high > 0) this.#addHigh(i, high);
+    }
+  }
+
   add(measures: Measures): void {
     this.#calls += measures.calls;
     this.#errors += measures.errors;

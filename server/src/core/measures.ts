@@ -111,6 +111,7 @@ export class MeasuresBatch {
   }
 
   #carry(): void {
+    if (this.#calls === 0) return;
     const measures = this.#measures;
     measures.latency_sum += BigInt(this.#latencySum);
     measures.cost_picos += BigInt(this.#costMicros) * 1_000_000n + BigInt(this.#costPicos);

@@ -7,7 +7,7 @@ import { isAskedFor, matches } from './query.ts';
 import type { Interval, QueryField, Tally, TallyQuery } from './query.ts';
 import type { Tile } from './query-plan.ts';
 import { eventUs, startOfBucket } from './rollup.ts';
-import type { CountedTrace, Rollup } from './rollup.ts';
+import type { CountedTrace, Rollup, RollupId } from './rollup.ts';
 
 type Values = Partial<Record<QueryField, string | null>>;
 
@@ -16,6 +16,11 @@ export interface StoredRollup extends CountedMeasures {
   grain: number;
   bucket: number;
   group: Tally['group'];
+}
+
+/** A decoded rollup that is kept for other queries. */
+export interface KeptRollup extends Omit<RollupId, 'set'> {
+  sum: MeasuresSum;
 }
 
 interface SheetEntry extends Omit<Tally, 'measures'> {
@@ -53,6 +58,12 @@ export class TallySheet {
     this.#at(rollup.group, startUs).sum.addEncoded(rollup);
   }
 
+  /** The same, if it was decoded before, without latencies. */
+  addKept({ grain, bucket, group, sum }: KeptRollup): void {
+    if (!matches(this.#query.filter, group)) return;
+    this.#at(this.#groupOf(group), this.#startOfBucket(grain, bucket)).sum.addSum(sum);
+  }
+
   /** Adds a trace if the query asks for it. */
   addTrace(trace: CountedTrace): void {
     if (!isAskedFor(this.#query, trace)) return;
@@ -63,10 +74,13 @@ export class TallySheet {
 
   /** By calls descending, then by group, then by time. Can be read once. */
   tallies(): Tally[] {
-    const tallies = [...this.#entries.values()].map(({ group, startUs, sum, batch }) => {
+    const tallies: Tally[] = [];
+    for (const [name, { group, startUs, sum, batch }] of this.#entries) {
       if (batch) sum.add(batch.total());
-      return { group, startUs, measures: sum.measures() };
-    });
+      tallies.push({ group, startUs, measures: sum.measures() });
+      // Not both at once: there may be many, and each may have a histogram.
+      this.#entries.delete(name);
+    }
     return tallies.sort(byCalls);
   }
 

@@ -55,7 +55,7 @@ export function openAuditor(path: string): Auditor {
 }
 
 const tablesOfTeams = [
-  ...['team_marks', 'rollup_groups'].map((table) => `select team_no from ${table}`),
+  ...['team_marks', 'rollup_groups', 'rollup_days'].map((table) => `select team_no from ${table}`),
   `select ${teamOfRowId} as team_no from traces`,
 ];
 

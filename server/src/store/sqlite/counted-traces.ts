@@ -17,9 +17,13 @@ export interface CountedTraces {
 
 export type RowValues = readonly (string | number | null)[];
 
+type SqlValues = readonly (string | number | bigint | Uint8Array | null)[];
+
 /** Node's types do not express that rows are arrays. */
 export interface ArrayStatement {
-  all(...values: readonly (string | number | bigint | Uint8Array | null)[]): RowValues[];
+  all(...values: SqlValues): RowValues[];
+  /** Must be read to its end, or returned from. */
+  iterate(...values: SqlValues): Iterable<RowValues>;
 }
 
 export const countedColumns = [`${seqOfRowId} as seq`, 'created_at_us', ...narrowColumns].join(

@@ -12,9 +12,10 @@ import { prepareArrays } from './counted-traces.ts';
 import { filterSql } from './filter-sql.ts';
 import { packPart } from './packed-tally.ts';
 import type { PackedTally } from './packed-tally.ts';
-import { rollupTables } from './rollup-values.ts';
-import { inTile, tailRollups } from './tally-reader.ts';
-import type { RollupPlan, TallyReader } from './tally-reader.ts';
+import { inTile, rollupTables } from './rollup-values.ts';
+import type { RollupPlan } from './rollup-values.ts';
+import { tailRollups } from './tally-reader.ts';
+import type { TallyReader } from './tally-reader.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
 
 /** A list of names that may be too long for memory: sorted by SQLite. */

@@ -9,11 +9,11 @@ export interface LookupTable {
 }
 
 export function openLookupTable(db: DatabaseSync): LookupTable {
-  // Almost all are newer than the stored ones, and are appended without reading those.
+  // Almost all are newer than the stored ones, and are appended without reading those. A damaged row may end inside a number.
   const append = db.prepare(`
     insert into trace_lookups (team_no, block, hash, seqs) values (?, ?, ?, ?)
     on conflict do update set seqs = cast(seqs || excluded.seqs as blob)
-    where substr(seqs, -2) < substr(excluded.seqs, 1, 2)`);
+    where substr(seqs, -2) < substr(excluded.seqs, 1, 2) and length(seqs) % 2 = 0`);
   const read = prepareArrays(db, `select seqs from trace_lookups where ${ofLookup}`);
   const replace = db.prepare(`update trace_lookups set seqs = ? where ${ofLookup}`);
   return {

@@ -1,7 +1,7 @@
 /** The thread for slow reads. It has its own connection, so it cannot block the short reads of the main thread or show them old data. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Tally, TallyQuery } from '../../core/query.ts';
-import { messageOf } from '../../errors.ts';
+import { Failure, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { everyTrace, inOrderOfCalls, searchTraces } from '../trace-search.ts';
 import type { FoundPlaces, FoundSeqs } from '../trace-search.ts';
@@ -98,7 +98,7 @@ function allOf(list: GroupList): (Tally | PackedTally)[] {
   return all;
 }
 
-/** A list of names is gathered in a temporary table, everything else in memory. */
+/** A long list of names is gathered in a temporary table, everything else in memory. */
 async function gather(
   teamId: string,
   query: TallyQuery,
@@ -107,13 +107,17 @@ async function gather(
   const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
     const question = listQuestion(query, plan);
     if (question) {
+      // Most lists are short, even over a long time. They need no sorting by SQLite.
+      const short = reader.sum(team, question.plan, query, calendar, limits.groupChunkRows);
+      if (short) return listOf(short, rowsMax);
       return rowsMax === null
         ? openGroupList(db, reader, team, question, calendar, `groups_${++tables}`)
         : listOf(topGroups(db, reader, team, question, calendar, rowsMax), rowsMax);
     }
     if (plan.kind === 'traces') return { team, calendar };
-    const tail = reader.tail(team, plan);
-    return listOf(reader.sum(team, plan, query, calendar, tail), rowsMax);
+    const tallies = reader.sum(team, plan, query, calendar, limits.tallyRowsMax);
+    if (!tallies) throw new Failure('question_too_wide');
+    return listOf(tallies, rowsMax);
   });
   if (begun === null) return listOf([], null);
   if (!('team' in begun)) return begun;

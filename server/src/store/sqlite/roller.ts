@@ -57,9 +57,10 @@ export function openRoller(db: DatabaseSync): Roller {
     for (;;) {
       const startMs = performance.now();
       const rows = await inTurn(() => deleteSome(db, teamNo));
-      if (rows === 0) return;
+      if (rows === 0) break;
       await delay(performance.now() - startMs);
     }
+    await inTurn(() => deleteOldDays(db, teamNo));
   }
 
   return {
@@ -150,6 +151,13 @@ function switchGeneration(
     teamNo,
     generation,
   );
+}
+
+function deleteOldDays(db: DatabaseSync, teamNo: number): void {
+  db.prepare(
+    `delete from rollup_days where team_no = ?1
+       and generation not in (select generation from team_marks where team_no = ?1)`,
+  ).run(teamNo);
 }
 
 /** Deletes some rows of generations that are neither active nor being built. Returns how many. */

@@ -71,6 +71,10 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
   const insertGroup = db.prepare(`
     insert or replace into rollup_groups (team_no, group_hash, set_no, is_error, ${dimensionFields.join(', ')})
     values (?, ?, ?, ?, ${dimensionFields.map(() => '?').join(', ')})`);
+  const noteChange = {
+    hot: db.prepare(noteChangeOf('hot')),
+    wide: db.prepare(noteChangeOf('wide')),
+  };
   const lookupTable = openLookupTable(db);
 
   /**
@@ -118,11 +122,25 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
       return rows;
     },
     store({ teamNo, marks: { generation }, speed, fold, toSeq }) {
-      addAll(teamNo, generation, deltasOf(fold.rollups()));
+      const deltas = deltasOf(fold.rollups());
+      addAll(teamNo, generation, deltas);
+      const days = deltas.filter(({ grain }) => grain === grainNumbers.day);
+      for (const day of new Set(days.map(({ bucket }) => bucket))) {
+        noteChange[speed].run(teamNo, generation, day);
+      }
       setMark[speed].run(toSeq, teamNo, generation);
     },
   };
   return tables;
+}
+
+/** Anything else that changes rollups must do the same. */
+function noteChangeOf(speed: RollSpeed): string {
+  const [hot, wide] = speed === 'hot' ? [1, 0] : [0, 1];
+  return `
+    insert into rollup_days (team_no, generation, day, hot_changes, wide_changes)
+    values (?, ?, ?, ${hot}, ${wide})
+    on conflict do update set ${speed}_changes = ${speed}_changes + 1`;
 }
 
 export function marksFromRow(row: Readonly<Record<string, unknown>>): TeamMarks {

@@ -1,6 +1,12 @@
 import { dimensionFields, dimensionSets } from '../../core/dimensions.ts';
 import type { DimensionField } from '../../core/dimensions.ts';
+import type { QueryPlan } from '../../core/query-plan.ts';
 import type { Group } from '../../core/rollup.ts';
+
+export type RollupPlan = Extract<QueryPlan, { kind: 'rollups' }>;
+
+export const inTile =
+  'r.team_no = ? and r.generation = ? and r.set_no = ? and r.grain = ? and r.bucket >= ? and r.bucket < ?';
 
 /** The columns of a rollup with its group; a row of them is an array. */
 export type RollupValues = readonly [

@@ -30,10 +30,14 @@ export class TailCache {
     this.#traces = openCountedTraces(db);
   }
 
-  /** Null if the tail has more than `rowsMax` traces: each of them may be a group of its own, which a read has to add up. */
-  foldOf(team: TeamSnapshot, speed: RollSpeed, rowsMax: number): RollupFold | null {
-    const tail = this.#tailOf(team, speed);
-    return team.lastSeq - tail.rolledSeq > rowsMax ? null : this.#extend(team, speed, tail);
+  /** How many traces the tail has. */
+  rowsOf({ firstSeq, lastSeq, marks }: TeamSnapshot, speed: RollSpeed): number {
+    return lastSeq - Math.max(marks.rolledSeq[speed], firstSeq - 1);
+  }
+
+  /** The whole tail, which must be short: each of its traces may be a group of its own, which a read has to add up. */
+  foldOf(team: TeamSnapshot, speed: RollSpeed): RollupFold {
+    return this.#extend(team, speed, this.#tailOf(team, speed));
   }
 
   /** However many traces it has. A long tail comes in parts, since each trace may be a group of its own. */

@@ -4,7 +4,7 @@ import type { Calendar } from '../../core/calendar.ts';
 import { isInRange } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { planQuery } from '../../core/query-plan.ts';
-import type { QueryPlan } from '../../core/query-plan.ts';
+import type { QueryPlan, Tile } from '../../core/query-plan.ts';
 import { startOfBucket } from '../../core/rollup.ts';
 import type { Rollup, RollupFold } from '../../core/rollup.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
@@ -14,23 +14,20 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { prepareArrays } from './counted-traces.ts';
 import { filterSql } from './filter-sql.ts';
-import { rollupTables } from './rollup-values.ts';
+import { KeptRollups, isKept, openRowCount } from './kept-rollups.ts';
+import { inTile, rollupTables } from './rollup-values.ts';
+import type { RollupPlan } from './rollup-values.ts';
 import { StatementCache } from './statement-cache.ts';
 import { TailCache } from './tail-cache.ts';
 import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
 
-export type RollupPlan = Extract<QueryPlan, { kind: 'rollups' }>;
-
 /** How much one read may take. */
 export interface ReadBounds {
   tailRowsMax: number;
-  /** Rollups in the range of the query, whether they match its filter or not. */
+  /** Rollups that are read, whether they match the filter of the query or not. */
   rollupRowsMax: number;
 }
-
-export const inTile =
-  'r.team_no = ? and r.generation = ? and r.set_no = ? and r.grain = ? and r.bucket >= ? and r.bucket < ?';
 
 /** Answers queries on one connection, from rollups and the tail after them. */
 export class TallyReader {
@@ -39,16 +36,15 @@ export class TallyReader {
   readonly #tails: TailCache;
   readonly #statements: StatementCache;
   readonly #countRows;
+  readonly #kept: KeptRollups;
 
   constructor(db: DatabaseSync) {
     this.#db = db;
     this.#snapshotOf = prepareSnapshots(db);
     this.#tails = new TailCache(db);
+    this.#kept = new KeptRollups(db);
     this.#statements = new StatementCache((sql) => prepareArrays(db, sql));
-    this.#countRows = prepareArrays(
-      db,
-      `select count(*) from (select 1 from rollup_rows r where ${inTile} limit ?)`,
-    );
+    this.#countRows = openRowCount(db);
   }
 
   timeZone(teamId: string): string {
@@ -74,33 +70,61 @@ export class TallyReader {
   /** All tallies, or null if that would take more than the bounds allow. */
   gather(teamId: string, query: TallyQuery, bounds: ReadBounds): Tally[] | null {
     const found = this.withPlan(teamId, query, (team, plan, calendar) => {
-      if (plan.kind === 'traces' || this.#countIn(team, plan, bounds) > bounds.rollupRowsMax) {
-        return { tallies: null };
-      }
-      const fold = this.#tails.foldOf(team, plan.set.speed, bounds.tailRowsMax);
-      return { tallies: fold && this.sum(team, plan, query, calendar, [fold]) };
+      if (plan.kind === 'traces') return { tallies: null };
+      const { speed } = plan.set;
+      if (this.#tails.rowsOf(team, speed) > bounds.tailRowsMax) return { tallies: null };
+      const sheet = new TallySheet(query, calendar);
+      if (!this.#addBriefly(sheet, team, plan, query, bounds)) return { tallies: null };
+      addTail(sheet, [this.#tails.foldOf(team, speed)], plan, query, calendar);
+      return { tallies: sheet.tallies() };
     });
     return found === null ? [] : found.tallies;
   }
 
-  /** Adds up the rollups of a plan and the tail after them, in the transaction of the snapshot. */
+  /** Adds the rollups of a plan. False if there are too many. */
+  #addBriefly(
+    sheet: TallySheet,
+    team: TeamSnapshot,
+    plan: RollupPlan,
+    query: TallyQuery,
+    { rollupRowsMax }: ReadBounds,
+  ): boolean {
+    let left = rollupRowsMax;
+    for (const tile of plan.tiles) {
+      if (query.sumsOnly && isKept(tile)) {
+        const kept = this.#kept.ofTile(team, plan, tile, left);
+        if (!kept) return false;
+        for (const rollups of kept.rollups) for (const rollup of rollups) sheet.addKept(rollup);
+        left -= kept.read;
+      } else {
+        left -= this.#countRows(team, plan, tile, left);
+        if (left < 0) return false;
+        for (const rollup of this.#rollups(team, plan, query, tile)) sheet.addStored(rollup);
+      }
+      refuseLarge(sheet);
+    }
+    return true;
+  }
+
+  /**
+   * Adds up the rollups of a plan and the tail after them, in the transaction of the snapshot. Null if there are more than `talliesMax`.
+   */
   sum(
     team: TeamSnapshot,
     plan: RollupPlan,
     query: TallyQuery,
     calendar: Calendar,
-    tail: Iterable<RollupFold>,
-  ): Tally[] {
+    talliesMax: number,
+  ): Tally[] | null {
     const sheet = new TallySheet(query, calendar);
-    for (const rollup of tailRollups(tail, plan, query, calendar)) {
-      sheet.addRollup(rollup);
-      refuseLarge(sheet);
+    for (const tile of plan.tiles) {
+      for (const rollup of this.#rollups(team, plan, query, tile)) {
+        sheet.addStored(rollup);
+        if (sheet.size > talliesMax) return null;
+      }
     }
-    for (const rollup of this.#rollups(team, plan, query)) {
-      sheet.addStored(rollup);
-      refuseLarge(sheet);
-    }
-    return sheet.tallies();
+    addTail(sheet, this.tail(team, plan), plan, query, calendar);
+    return sheet.size > talliesMax ? null : sheet.tallies();
   }
 
   /** The sums of the traces that are not rolled up yet, however many they are. */
@@ -108,34 +132,18 @@ export class TallyReader {
     return this.#tails.parts(team, set);
   }
 
-  #countIn(
-    { teamNo, marks }: TeamSnapshot,
-    { set, tiles }: RollupPlan,
-    { rollupRowsMax }: ReadBounds,
-  ): number {
-    if (rollupRowsMax === Infinity) return 0;
-    let count = 0;
-    for (const { grain, fromBucket, toBucket } of tiles) {
-      const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
-      const [row] = this.#countRows.all(...key, rollupRowsMax + 1);
-      count += row?.[0] as number;
-    }
-    return count;
-  }
-
   *#rollups(
     { teamNo, marks }: TeamSnapshot,
-    { set, tiles }: RollupPlan,
+    { set }: RollupPlan,
     query: TallyQuery,
+    { grain, fromBucket, toBucket }: Tile,
   ): Generator<StoredRollup> {
     const { text, values } = filterSql(query.filter, 'g.');
     const sql = `select ${storedColumns(query)} from ${rollupTables()} where ${inTile}${text}`;
-    for (const { grain, fromBucket, toBucket } of tiles) {
-      const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
-      for (const row of this.#statements.get(sql).all(...key, ...values)) {
-        const [bucket, calls, isError, sums, latencies, ...group] = row as unknown as StoredValues;
-        yield { grain, bucket, calls, isError: isError === 1, sums, latencies, group };
-      }
+    const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
+    for (const row of this.#statements.get(sql).iterate(...key, ...values)) {
+      const [bucket, calls, isError, sums, latencies, ...group] = row as unknown as StoredValues;
+      yield { grain, bucket, calls, isError: isError === 1, sums, latencies, group };
     }
   }
 }
@@ -176,6 +184,19 @@ export function* tailRollups(
     for (const rollup of fold.finest(set.number)) {
       if (isInRange(range, startOfBucket(rollup.grain, rollup.bucket, calendar))) yield rollup;
     }
+  }
+}
+
+function addTail(
+  sheet: TallySheet,
+  tail: Iterable<RollupFold>,
+  plan: RollupPlan,
+  query: TallyQuery,
+  calendar: Calendar,
+): void {
+  for (const rollup of tailRollups(tail, plan, query, calendar)) {
+    sheet.addRollup(rollup);
+    refuseLarge(sheet);
   }
 }
 
