@@ -13,14 +13,13 @@ import { columnOf } from '../../core/trace-fields.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { prepareArrays } from './counted-traces.ts';
-import { filterSql } from './filter-sql.ts';
 import { KeptRollups, isKept, openRowCount } from './kept-rollups.ts';
-import { inTile, rollupTables } from './rollup-values.ts';
 import type { RollupPlan } from './rollup-values.ts';
 import { StatementCache } from './statement-cache.ts';
 import { TailCache } from './tail-cache.ts';
 import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
+import { tileKey, tileReads } from './tile-sql.ts';
 
 /** How much one read may take. */
 export interface ReadBounds {
@@ -89,15 +88,16 @@ export class TallyReader {
     query: TallyQuery,
     { rollupRowsMax }: ReadBounds,
   ): boolean {
+    const { areFew } = tileReads(query, plan);
     let left = rollupRowsMax;
     for (const tile of plan.tiles) {
-      if (query.sumsOnly && isKept(tile)) {
+      if (query.sumsOnly && isKept(tile) && !areFew) {
         const kept = this.#kept.ofTile(team, plan, tile, left);
         if (!kept) return false;
         for (const rollups of kept.rollups) for (const rollup of rollups) sheet.addKept(rollup);
         left -= kept.read;
       } else {
-        left -= this.#countRows(team, plan, tile, left);
+        if (!areFew) left -= this.#countRows(team, plan, tile, left);
         if (left < 0) return false;
         for (const rollup of this.#rollups(team, plan, query, tile)) sheet.addStored(rollup);
       }
@@ -133,17 +133,16 @@ export class TallyReader {
   }
 
   *#rollups(
-    { teamNo, marks }: TeamSnapshot,
-    { set }: RollupPlan,
+    team: TeamSnapshot,
+    plan: RollupPlan,
     query: TallyQuery,
-    { grain, fromBucket, toBucket }: Tile,
+    tile: Tile,
   ): Generator<StoredRollup> {
-    const { text, values } = filterSql(query.filter, 'g.');
-    const sql = `select ${storedColumns(query)} from ${rollupTables()} where ${inTile}${text}`;
-    const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
-    for (const row of this.#statements.get(sql).iterate(...key, ...values)) {
+    const { sqlOf, values } = tileReads(query, plan);
+    const statement = this.#statements.get(sqlOf(storedColumns(query)));
+    for (const row of statement.iterate(...tileKey(team, plan, tile), ...values)) {
       const [bucket, calls, isError, sums, latencies, ...group] = row as unknown as StoredValues;
-      yield { grain, bucket, calls, isError: isError === 1, sums, latencies, group };
+      yield { grain: tile.grain, bucket, calls, isError: isError === 1, sums, latencies, group };
     }
   }
 }
