@@ -17,7 +17,7 @@ const bench = 'postgres';
 
 export const postgres: Bench = {
   name: bench,
-  asks: 'one server on PostgreSQL: POST /traces by one team and by 1,000 teams, compared with a bare echo server; reads at 1 M traces',
+  asks: 'one server on PostgreSQL: POST /traces by one team and by 1,000 teams, compared with a bare echo server and a bare insert; reads at 1 M traces',
   async run(lab) {
     const server = await startPostgres();
     try {
@@ -36,9 +36,13 @@ async function writes(lab: Lab, server: BenchPostgres): Promise<Finding[]> {
   const ofOne = postRequests(lab, 'postgres-one', [database.key], smallPayloads);
   const ofMany = postRequests(lab, 'postgres-many', keys, smallPayloads);
   const echo = await startControl('echo-server.ts');
+  const insert = await startControl('insert-postgres-server.ts', [
+    (await server.emptyDatabase('bodies')).url,
+  ]);
   const service = await startService(database.url);
   const contestants = {
     E: { url: echo.url, requests: ofOne },
+    G: { url: insert.url, requests: ofOne },
     one: { url: service.url, requests: ofOne },
     many: { url: service.url, requests: ofMany },
   };
@@ -47,18 +51,21 @@ async function writes(lab: Lab, server: BenchPostgres): Promise<Finding[]> {
   }
   const measure = (name: keyof typeof contestants) => () =>
     fire(contestants[name].url, contestants[name].requests, { connections, seconds });
-  const { E, one, many } = await inTurns(rounds, {
+  const { E, G, one, many } = await inTurns(rounds, {
     E: measure('E'),
+    G: measure('G'),
     one: measure('one'),
     many: measure('many'),
   });
   await echo.stop();
+  await insert.stop();
   await service.stop();
 
   const [oneRates, manyRates] = [ratesOf(one), ratesOf(many)];
   return [
     ...besideEcho('one team', one, E, { atLeast: 0.4 }),
     ...besideEcho('1,000 teams', many, E, null),
+    ...besideEcho('control G', G, E, null),
     {
       bench,
       what: 'requests per second of 1,000 teams',
