@@ -78,7 +78,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       await load.begun();
 
       const copy = startFollowing(t, source, target);
-      await eventually('a copy that has caught up', 20_000, () => copy.stderr() !== '');
+      await eventually('a copy that has caught up', 90_000, () => copy.stderr() !== '');
       assert.match(
         copy.stderr(),
         /^Caught up\. To finish the copy, stop the servers on the source \(.*server.*\)/,
