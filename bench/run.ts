@@ -9,6 +9,7 @@ import { pages } from './benches/pages.ts';
 import { postgres } from './benches/postgres.ts';
 import { reads } from './benches/reads.ts';
 import { rollups } from './benches/rollups.ts';
+import { spans } from './benches/spans.ts';
 import { start } from './benches/start.ts';
 import { views } from './benches/views.ts';
 import { wrapperOverhead } from './benches/wrapper-overhead.ts';
@@ -24,6 +25,7 @@ import { syncTimeMs } from './lab/sync-time.ts';
 const benches: readonly Bench[] = [
   ingest,
   batch,
+  spans,
   large,
   reads,
   rollups,

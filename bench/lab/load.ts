@@ -11,8 +11,11 @@ export interface Request {
   path: string;
   /** The API key. */
   key: string;
-  body?: string;
+  /** JSON, or protobuf as bytes. In those, every `freshId` is replaced, with each request by another text. */
+  body?: string | Buffer;
 }
+
+export const freshId = '@@@@@@';
 
 /** Requests that are sent repeatedly, one after the other. wrk reads them from a file. */
 export interface RequestFile {
@@ -39,9 +42,10 @@ export function refuseWithoutGenerator(): void {
 }
 
 export function writeRequests(path: string, requests: readonly Request[]): RequestFile {
-  const lines = requests.map(
-    ({ method, path: target, key, body = '' }) => `${method}\t${target}\t${key}\t${body}`,
-  );
+  const lines = requests.map(({ method, path: target, key, body = '' }) => {
+    const text = typeof body === 'string' ? body : `hex:${body.toString('hex')}`;
+    return `${method}\t${target}\t${key}\t${text}`;
+  });
   writeFileSync(path, `${lines.join('\n')}\n`);
   return { path };
 }
@@ -63,6 +67,8 @@ export async function fire(
     url,
     '--',
     requests.path,
+    // No other run begins with this number.
+    String(Date.now() % 36 ** freshId.length),
   ]);
   const line = printed.split('\n').find((text) => text.startsWith('{'));
   if (line === undefined) throw new Error(`${generator} printed no result: ${printed}`);

@@ -148,6 +148,8 @@ test(
       { role: 'system', content: 'Be brief.' },
       { role: 'user', content: [{ type: 'text', text: 'What is this?' }] },
       { role: 'assistant', content: null, tool_calls: [{ id: 'call-1' }] },
+      // As OpenTelemetry has it.
+      { role: 'user', parts: [{ type: 'text', content: 'And that?' }] },
     ];
     const trace = await recordOne(service, key, { input: JSON.stringify(messages) });
     await open(`#/traces/${trace.id}`);
@@ -157,6 +159,7 @@ test(
     const words = items.map((item) => item.replaceAll(/\s+/g, ' ').trim().toLowerCase());
     assert.deepEqual(words.slice(0, 2), ['system be brief.', 'user what is this?']);
     assert.match(words[2] ?? '', /^assistant tool_calls .*call-1/);
+    assert.equal(words[3], 'user and that?');
     await showAs(place, 'JSON');
     await shows(place, JSON.stringify(messages, null, 2));
   }),

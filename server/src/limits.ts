@@ -23,7 +23,7 @@ export const limits = Object.freeze({
   // Limits of one OpenTelemetry request: spans or log records, the attributes, events and list items of each, and how deep lists may be nested.
   otlpSignalsMax: 50_000,
   otlpAttributesMax: 10_000,
-  otlpEventsMax: 1_000,
+  otlpEventsMax: 10_000,
   otlpValuesMax: 100_000,
   otlpDepthMax: 32,
   // Model calls that are read and stored at once. A larger request is stored in several parts.

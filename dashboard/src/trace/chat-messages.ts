@@ -95,8 +95,10 @@ function* contentParts(content: unknown): Generator<ChatPart, void, undefined> {
 function contentPart(item: unknown): ChatPart {
   if (typeof item === 'string') return { kind: 'text', text: item };
   if (!isFields(item)) return dataPart('', item);
-  const { type, text } = item;
+  const { type, text, content } = item;
   if (typeof text === 'string') return { kind: 'text', text };
+  // As OpenTelemetry has it.
+  if (type === 'text' && typeof content === 'string') return { kind: 'text', text: content };
   const file = fileOf(item);
   if (file !== null) return { kind: 'file', file };
   return dataPart(typeof type === 'string' ? type : '', item);

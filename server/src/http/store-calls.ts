@@ -4,10 +4,8 @@ import type { Admission } from '../ingest/admission.ts';
 import { limits } from '../limits.ts';
 import { callOf } from './protocols/call-draft.ts';
 import type { Call } from './protocols/call-draft.ts';
-import { malformedSignal } from './protocols/otlp-signals.ts';
-import { MalformedProtobuf } from './protocols/protobuf-reader.ts';
 import { joinReports } from './protocols/same-calls.ts';
-import { RejectedSignal } from './protocols/signal.ts';
+import { reasonToReject } from './protocols/signal.ts';
 import type { Signal } from './protocols/signal.ts';
 import { noSignals } from './signal-log.ts';
 import type { SignalCounts } from './signal-log.ts';
@@ -77,8 +75,6 @@ function readCall(signal: Signal, nowUs: number): ReturnType<typeof callOf> | st
   try {
     return callOf(signal, nowUs);
   } catch (error) {
-    if (error instanceof RejectedSignal) return error.message;
-    if (error instanceof MalformedProtobuf) return malformedSignal;
-    throw error;
+    return reasonToReject(error);
   }
 }

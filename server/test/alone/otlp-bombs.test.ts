@@ -17,7 +17,7 @@ import {
 } from '../support/otlp.ts';
 
 const mib = 1024 * 1024;
-const clients = 20;
+const clients = 12;
 /** As for other bodies: what the budget admits, a few times over for what is under way and for garbage. */
 const grownMbMax = (5 * limits.bodiesBytesMax) / 1e6;
 
@@ -40,6 +40,10 @@ const callAttributes = otlpAttributes(chatAttributes()).map(({ key, value }) =>
   attribute(key, 'stringValue' in value ? text(1, value.stringValue) : Buffer.from([0x18, 1])),
 );
 
+function repeated(count: number, part: Buffer): Buffer {
+  return Buffer.alloc(count * part.length, part);
+}
+
 /** A list in a list, and so on, built from the inside. */
 function nested(depth: number): Buffer {
   let value = text(1, 'x');
@@ -56,22 +60,24 @@ const bombs: Readonly<Record<string, Bomb>> = {
     type: protobuf,
     body: () => inScope(Buffer.alloc(19 * mib, Buffer.from([0x12, 0]))),
   },
+  '5 million empty scopes': {
+    type: protobuf,
+    body: () => repeated(4_900_000, bytes(1, bytes(2, Buffer.alloc(0)))),
+  },
   '40,000 empty spans': {
     type: protobuf,
     body: () => inScope(Buffer.alloc(80_000, Buffer.from([0x12, 0]))),
   },
   'a million attributes': {
     type: protobuf,
-    body: () =>
-      inSpan([...callAttributes, ...times(1_000_000, (i) => attribute(`a${i}`, text(1, 'x')))]),
+    body: () => inSpan([...callAttributes, repeated(1_000_000, attribute('a', text(1, 'x')))]),
   },
-  'a million messages': {
+  '500,000 messages': {
     type: protobuf,
-    body: () =>
-      inSpan([
-        ...callAttributes,
-        ...times(600_000, (i) => attribute(`gen_ai.prompt.${i}.content`, text(1, 'x'))),
-      ]),
+    body: () => {
+      const one = attribute('gen_ai.prompt.7.content', text(1, 'x'));
+      return inSpan([...callAttributes, repeated(500_000, one)]);
+    },
   },
   'a list of 5 million values': {
     type: protobuf,
@@ -129,11 +135,12 @@ test(`${clients} concurrent clients with each of these bodies, packed as gzip, d
     const before = peakBytes(server.child.pid);
     for (const [what, { path = '/v1/traces', type, body }] of Object.entries(bombs)) {
       const packed = gzipSync(body());
+      const startMs = performance.now();
       const statuses = await Promise.all(times(clients, () => post(path, type, packed)));
       const grownMb = (peakBytes(server.child.pid) - before) / 1e6;
       const seen = [...new Set(statuses)].join();
       t.diagnostic(
-        `${what}: ${packed.length} bytes packed, ${seen}; memory grew by ${Math.round(grownMb)} MB`,
+        `${what}: ${packed.length} bytes packed, ${seen}; memory grew by ${Math.round(grownMb)} MB; ${Math.round(performance.now() - startMs)} ms`,
       );
       assert.ok(
         statuses.every((status) => [200, 400, 413, 503].includes(status)),
@@ -172,7 +179,10 @@ function postPacked(
       response.resume();
       response.on('end', () => resolve(response.statusCode ?? 0));
     })
-      .on('error', reject)
+      // A server that refuses the body closes the connection instead of reading the rest of it.
+      .on('error', (error: NodeJS.ErrnoException) =>
+        ['EPIPE', 'ECONNRESET'].includes(error.code ?? '') ? resolve(503) : reject(error),
+      )
       .end(body);
   });
 }

@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { Agent, METHODS, request } from 'node:http';
 import { after, before, test } from 'node:test';
 import { chooseSeed, pick, seededRandom } from '../support/seeded-random.ts';
+import { chatAttributes, spanOf, spansRequest } from '../support/otlp.ts';
+import type { OtlpSpan } from '../support/otlp.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
 import { assertVerified, exchange, exchangeAnswers } from './helpers.ts';
@@ -49,6 +51,18 @@ async function openSide(mark: string, latencyMs: number, status: Side['status'])
 function traceOf({ mark, latencyMs, status }: Side): object {
   const labels = { model: `${mark}-model`, feature_name: `${mark}-feature`, user_identifier: mark };
   return { ...labels, input: mark, output: mark, latency_ms: latencyMs, status };
+}
+
+function spanOfSide({ mark, latencyMs, status }: Side): OtlpSpan {
+  return spanOf({
+    durationMs: latencyMs,
+    attributes: chatAttributes({
+      'gen_ai.request.model': `${mark}-model`,
+      'gen_ai.agent.name': `${mark}-feature`,
+      'user.id': mark,
+    }),
+    status: { code: status === 'error' ? 2 : 1 },
+  });
 }
 
 function other(side: Side): Side {
@@ -145,6 +159,10 @@ const steps: readonly ((side: Side) => Step)[] = [
       assert.deepEqual([team_id, model], [side.holder.teamId, `${side.mark}-model`]);
     },
   ],
+  (side) => [
+    { method: 'POST', path: '/v1/traces', body: JSON.stringify(spansRequest([spanOfSide(side)])) },
+    ({ status, text }) => assert.deepEqual([status, text], [200, '{}']),
+  ],
   ...['?limit=100', '?limit=3&page=2', '?omit=input,output'].map((query) => (side: Side): Step => [
     { path: `/traces${query}` },
     okOf(side, ({ traces }) => {
@@ -216,6 +234,9 @@ test('two teams whose requests are pipelined over the same connections get no da
       assert.equal(answers.length, list.length, 'one answer a request, in their order');
       for (const [i, [, check]] of list.entries()) check(answers[i] as WireAnswer);
       const stored = answers.filter(({ status }) => status === 201);
+      // The reply to spans does not repeat them.
+      const spans = list.filter(([sent]) => sent.path === '/v1/traces');
+      for (const [{ body = '' }] of spans) written[body.includes('amber') ? 'amber' : 'basil']++;
       for (const { text } of stored) written[text.includes('amber') ? 'amber' : 'basil']++;
     }),
   );

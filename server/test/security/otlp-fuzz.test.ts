@@ -114,7 +114,8 @@ function mutate(random: () => number, { path, type, bytes }: Body, other: Body):
         ]);
     }
   }
-  return { path: random() < 0.05 ? other.path : path, type, bytes: result };
+  const isSwapped = random() < 0.05 && other.type === type;
+  return { path: isSwapped ? other.path : path, type, bytes: result };
 }
 
 let service: TestService;

@@ -1,4 +1,4 @@
-import { rowIndex } from './attributes.ts';
+import { noRank, rowIndex } from './attributes.ts';
 import type { Row } from './call-table.ts';
 import type { AttributeValue, Signal } from './signal.ts';
 
@@ -122,7 +122,7 @@ export function isErrorEvent(signal: Signal): boolean {
 }
 
 function has({ attributes }: Signal, row: Row): boolean {
-  return attributes.value(rowIndex[row]) !== undefined;
+  return attributes.rank(rowIndex[row]) !== noRank;
 }
 
 function text({ attributes }: Signal, row: Row): string | null {

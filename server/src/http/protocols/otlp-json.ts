@@ -8,11 +8,11 @@ import {
   tooManySignals,
 } from './otlp-signals.ts';
 import type { Signals } from './otlp-signals.ts';
-import { RejectedSignal, isObject } from './signal.ts';
+import { MalformedSignal, isObject, reasonToReject } from './signal.ts';
 import type { AttributeValue, Signal, SignalEvent } from './signal.ts';
 
 /** The body is JSON, but not an OTLP request. The message names the field. */
-export class MalformedOtlpJson extends Error {
+export class MalformedOtlpJson extends MalformedSignal {
   override readonly name = 'MalformedOtlpJson';
 }
 
@@ -68,14 +68,24 @@ class SignalReader {
   *read(parts: readonly ScopePart[]): Generator<Signal, void, undefined> {
     let lastResource: Fields | null = null;
     for (const { resource, scope, signals } of parts) {
-      setAttributes(this.#resource, resource, 'resource.');
+      const problem = this.#readResource(resource);
       if (resource !== lastResource) this.#signal.app += 1;
       lastResource = resource;
       this.#signal.scope = scope;
       for (const fields of signals) {
-        this.#signal.rejectedBy = this.#readSignal(fields);
+        this.#signal.rejectedBy = problem ?? this.#readSignal(fields);
         yield this.#signal;
       }
+    }
+  }
+
+  /** The reason if the signals of the resource cannot be accepted. */
+  #readResource(resource: Fields): string | null {
+    try {
+      setAttributes(this.#resource, resource, 'resource.');
+      return null;
+    } catch (error) {
+      return reasonToReject(error);
     }
   }
 
@@ -87,8 +97,7 @@ class SignalReader {
       this.#attributes.unfoldJson();
       return null;
     } catch (error) {
-      if (error instanceof RejectedSignal) return error.message;
-      throw error;
+      return reasonToReject(error);
     }
   }
 

@@ -1,20 +1,15 @@
 import { limits } from '../../limits.ts';
 import { SlotAttributes, nameCharsMax } from './attributes.ts';
-import {
-  malformedSignal,
-  isEventOfInterest,
-  openSignal,
-  tooManyAttributes,
-  tooManySignals,
-} from './otlp-signals.ts';
+import { findSignals } from './otlp-parts.ts';
+import type { ScopePart } from './otlp-parts.ts';
+import { isEventOfInterest, openSignal, tooManyAttributes } from './otlp-signals.ts';
 import type { Signals } from './otlp-signals.ts';
 import { ValueReader, isEmptyText, isShortText } from './protobuf-values.ts';
-import { MalformedProtobuf, ProtobufReader, eachField, wire, within } from './protobuf-reader.ts';
-import { RejectedSignal } from './signal.ts';
+import { ProtobufReader, eachField, wire, within } from './protobuf-reader.ts';
+import { reasonToReject } from './signal.ts';
 import type { AttributeValue, Signal, SignalEvent } from './signal.ts';
 
-/** The numbers of fields, from the .proto files of OpenTelemetry. Both kinds of request have the same outer fields. */
-const outer = { resources: 1, resource: 1, scopes: 2, scope: 1, signals: 2 } as const;
+/** The numbers of fields, from the .proto files of OpenTelemetry. */
 const span = {
   traceId: 1,
   spanId: 2,
@@ -36,78 +31,14 @@ const log = {
   eventName: 12,
 } as const;
 
-/** Where the signals of a scope are, and what they share. */
-interface ScopePart {
-  resourceAt: number;
-  resourceEnd: number;
-  scope: string;
-  /** The start and end of each signal. */
-  signals: number[];
-}
-
 /**
  * The spans or log records of a request, one after the other in the same object. The structure of the whole body is checked first, so a
  * body that is cut off fails before anything is read from it.
  */
 export function readProtobuf(body: Buffer, kind: Signal['kind']): Signals {
-  const parts = findSignals(new ProtobufReader(body));
+  const parts = findSignals(body);
   const count = parts.reduce((sum, { signals }) => sum + signals.length / 2, 0);
   return { count, [Symbol.iterator]: () => new SignalReader(body, kind).read(parts) };
-}
-
-function findSignals(reader: ProtobufReader): ScopePart[] {
-  const parts: ScopePart[] = [];
-  let count = 0;
-  eachMessage(reader, outer.resources, () => {
-    const found: ScopePart[] = [];
-    let [resourceAt, resourceEnd] = [0, 0];
-    while (reader.next()) {
-      if (reader.field === outer.resource && reader.wireType === wire.bytes) {
-        const length = reader.length();
-        resourceAt = reader.at;
-        resourceEnd = reader.at += length;
-      } else if (reader.field === outer.scopes) {
-        within(reader, () => {
-          const part: ScopePart = { resourceAt: 0, resourceEnd: 0, scope: '', signals: [] };
-          readScope(reader, part);
-          count += part.signals.length / 2;
-          if (count > limits.otlpSignalsMax) tooManySignals();
-          found.push(part);
-        });
-      } else {
-        reader.skip();
-      }
-    }
-    for (const part of found) parts.push(Object.assign(part, { resourceAt, resourceEnd }));
-  });
-  return parts;
-}
-
-function readScope(reader: ProtobufReader, part: ScopePart): void {
-  while (reader.next()) {
-    if (reader.field === outer.scope && reader.wireType === wire.bytes) {
-      eachField(reader, 1, () => {
-        reader.expect(wire.bytes);
-        part.scope = reader.text();
-      });
-    } else if (reader.field === outer.signals) {
-      reader.expect(wire.bytes);
-      const length = reader.length();
-      part.signals.push(reader.at, reader.at + length);
-      reader.at += length;
-      if (part.signals.length > 2 * limits.otlpSignalsMax) tooManySignals();
-    } else {
-      reader.skip();
-    }
-  }
-}
-
-/** Runs `read` on each message with this field number, and skips the other fields. */
-function eachMessage(reader: ProtobufReader, field: number, read: () => void): void {
-  while (reader.next()) {
-    if (reader.field === field) within(reader, read);
-    else reader.skip();
-  }
 }
 
 class SignalReader {
@@ -118,6 +49,7 @@ class SignalReader {
   readonly #resource: SlotAttributes;
   readonly #signal: Signal;
   #attributesLeft = 0;
+  #eventsLeft = 0;
   #events: SignalEvent[] = [];
 
   constructor(body: Buffer, kind: Signal['kind']) {
@@ -132,27 +64,34 @@ class SignalReader {
 
   *read(parts: readonly ScopePart[]): Generator<Signal, void, undefined> {
     let resourceAt = -1;
+    let problem: string | null = null;
     for (const part of parts) {
-      if (part.resourceAt !== resourceAt) this.#readResource(part);
+      if (part.resourceAt !== resourceAt) problem = this.#readResource(part);
       resourceAt = part.resourceAt;
       this.#signal.scope = part.scope;
       for (let i = 0; i < part.signals.length; i += 2) {
         this.#reader.enter(part.signals[i] as number, part.signals[i + 1] as number);
-        this.#signal.rejectedBy = this.#readSignal();
+        this.#signal.rejectedBy = problem ?? this.#readSignal();
         yield this.#signal;
       }
     }
   }
 
-  #readResource({ resourceAt, resourceEnd }: ScopePart): void {
+  /** The reason if the signals of the resource cannot be accepted. */
+  #readResource({ resourceAt, resourceEnd }: ScopePart): string | null {
     const reader = this.#reader;
     reader.enter(resourceAt, resourceEnd);
     this.#signal.app += 1;
     this.#resource.slots.clear();
     this.#attributesLeft = limits.otlpAttributesMax;
-    while (reader.next()) {
-      if (reader.field === 1) this.#readAttribute(this.#resource);
-      else reader.skip();
+    try {
+      while (reader.next()) {
+        if (reader.field === 1) this.#readAttribute(this.#resource);
+        else reader.skip();
+      }
+      return null;
+    } catch (error) {
+      return reasonToReject(error);
     }
   }
 
@@ -163,6 +102,7 @@ class SignalReader {
     signal.startUs = signal.endUs = 0;
     signal.isError = false;
     if (this.#events.length > 0) this.#events = [];
+    this.#eventsLeft = limits.otlpEventsMax;
     this.#attributes.slots.clear();
     this.#attributesLeft = limits.otlpAttributesMax;
     const reader = this.#reader;
@@ -175,10 +115,8 @@ class SignalReader {
       this.#attributes.unfoldJson();
       return null;
     } catch (error) {
-      if (error instanceof RejectedSignal) return error.message;
       // The parts around it are valid, so the others can be stored.
-      if (error instanceof MalformedProtobuf) return malformedSignal;
-      throw error;
+      return reasonToReject(error);
     }
   }
 
@@ -324,12 +262,16 @@ class SignalReader {
 
   #readEvent(): void {
     const reader = this.#reader;
+    if (this.#eventsLeft-- <= 0) {
+      reader.skip();
+      return;
+    }
     const start = reader.at;
     let name = '';
     eachField(reader, 2, () => {
       name = this.#text();
     });
-    if (!isEventOfInterest(name) || this.#events.length >= limits.otlpEventsMax) return;
+    if (!isEventOfInterest(name)) return;
     const after = reader.at;
     reader.at = start;
     reader.wireType = wire.bytes;

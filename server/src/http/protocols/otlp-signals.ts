@@ -37,8 +37,6 @@ export function isEventOfInterest(name: string): boolean {
   return name === 'exception' || (name.startsWith('gen_ai.') && name !== 'gen_ai.content.chunk');
 }
 
-export const malformedSignal = 'it is not valid protobuf';
-
 export function tooManySignals(): never {
   return fail('body_too_large', {
     say: `The request has more than ${limits.otlpSignalsMax} spans or log records. Send smaller batches.`,

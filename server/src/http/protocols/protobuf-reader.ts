@@ -1,5 +1,7 @@
+import { MalformedSignal } from './signal.ts';
+
 /** The body is not a valid protobuf message. */
-export class MalformedProtobuf extends Error {
+export class MalformedProtobuf extends MalformedSignal {
   override readonly name = 'MalformedProtobuf';
 }
 

@@ -40,8 +40,10 @@ export function joinReports(calls: readonly Call[]): ReportedCall[] {
       group !== undefined && !group.sources.has(call.source);
     const outer = outerSpan === null ? undefined : bySpan.get(outerSpan);
     if (isOther(outer)) return outer;
-    const inner = span === null ? undefined : byOuterSpan.get(span)?.find(isOther);
-    if (inner) return inner;
+    const inner = span === null ? [] : (byOuterSpan.get(span) ?? []).filter(isOther);
+    // Of several attempts inside of a call, it reports the one that ended like it.
+    if (inner.length > 0)
+      return inner.find(({ draft }) => endsAlike(draft, call.draft)) ?? inner[0];
     return byOutcome
       .get(outcomeOf(call))
       ?.find((group) => isOther(group) && isMeanwhile(group, call));
@@ -73,17 +75,27 @@ function outcomeOf({ draft: { model, status, prompt_tokens, completion_tokens },
   return `${app} ${status} ${prompt_tokens} ${completion_tokens} ${model}`;
 }
 
-/** Their times overlap. */
+/** Their times overlap. Without tokens to compare, one of them must be within the other. */
 function isMeanwhile(one: Group, other: Call): boolean {
   if (one.startUs === 0 || other.startUs === 0) return false;
-  return one.startUs <= other.endUs && other.startUs <= one.endUs;
+  const start = Math.max(one.startUs, other.startUs);
+  const end = Math.min(one.endUs, other.endUs);
+  if (hasTokens(other.draft)) return start <= end;
+  const shorter = Math.min(one.endUs - one.startUs, other.endUs - other.startUs);
+  return end - start === shorter;
+}
+
+function endsAlike(one: TraceDraft, other: TraceDraft): boolean {
+  return one.status === other.status;
 }
 
 /**
- * The report with the texts is the more complete one; if both have them, the outer one knows more of the app. What it lacks is taken from the other, if both say how the call ended. The tokens
- * are those of the innermost report: some instrumentations add up streamed counts wrongly.
+ * The report with the texts is the more complete one; if both have them, the outer one knows more of the app. What it lacks is taken from
+ * the other. The tokens are those of the innermost report: some instrumentations add up streamed counts wrongly. If they disagree about
+ * how the call ended, the first report stays as it is.
  */
 function merge(group: Group, call: Call): void {
+  if (!endsAlike(group.draft, call.draft)) return;
   const tokensUs = call.endUs - call.startUs;
   const isInner = tokensUs < group.tokensUs && hasTokens(call.draft);
   const hasBetterTokens = isInner || !hasTokens(group.draft);
@@ -93,7 +105,7 @@ function merge(group: Group, call: Call): void {
   const texts = textsIn(call.draft) - textsIn(group.draft);
   const isBetter = texts > 0 || (texts === 0 && isWider);
   const [base, other] = isBetter ? [call.draft, group.draft] : [group.draft, call.draft];
-  if (base.status === other.status) fillFrom(base, other);
+  fillFrom(base, other);
   group.draft = Object.assign(base, counts);
   group.startUs = Math.min(group.startUs, call.startUs);
   group.endUs = Math.max(group.endUs, call.endUs);

@@ -14,6 +14,18 @@ export class RejectedSignal extends Error {
   override readonly name = 'RejectedSignal';
 }
 
+/** A body, or part of it, that is not what the protocol describes. The message never contains a value that the caller sent. */
+export class MalformedSignal extends Error {
+  override readonly name: string = 'MalformedSignal';
+}
+
+/** Why reading or storing a signal failed, if that is the caller's fault. Other errors are thrown again. */
+export function reasonToReject(error: unknown): string {
+  if (error instanceof RejectedSignal) return error.message;
+  if (error instanceof MalformedSignal) return `it is malformed: ${error.message}`;
+  throw error;
+}
+
 /** Reads the attributes of one span, log record or resource that the table names, each when it is needed. */
 export interface Attributes {
   /** The value of the preferred name in this row of the table; undefined if none of its names is present. */

@@ -11,7 +11,6 @@ import { exportResponse, rejectionText, statusMessage } from '../protocols/otlp-
 import type { Encoding, PartialSuccess, SignalKind } from '../protocols/otlp-reply.ts';
 import type { Signals } from '../protocols/otlp-signals.ts';
 import { MalformedProtobuf } from '../protocols/protobuf-reader.ts';
-import { RejectedSignal } from '../protocols/signal.ts';
 import type { Route, RouteDeps } from '../route.ts';
 import { OtlpBody, otlpFailures, otlpReply } from '../otlp-schemas.ts';
 import { storeCalls } from '../store-calls.ts';
@@ -94,7 +93,7 @@ function readSignals({ body }: FastifyRequest, kind: 'span' | 'log'): Signals {
     if (error instanceof MalformedProtobuf) {
       fail('malformed_request', { say: `The body is not valid OTLP protobuf: ${error.message}.` });
     }
-    if (error instanceof MalformedOtlpJson || error instanceof RejectedSignal) {
+    if (error instanceof MalformedOtlpJson) {
       fail('malformed_json', { say: `The body is not valid OTLP JSON: ${error.message}.` });
     }
     throw error;

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { draftTrace } from '../../src/core/trace.ts';
+import type { TraceInput } from '../../src/core/trace-fields.ts';
+import type { Call } from '../../src/http/protocols/call-draft.ts';
+import { joinReports } from '../../src/http/protocols/same-calls.ts';
+
+interface Wishes extends Partial<Omit<Call, 'draft' | 'ids'>> {
+  span?: string;
+  outerSpan?: string;
+  response?: string;
+  draft?: Partial<TraceInput>;
+}
+
+/** A call that took from 1,000 to 2,000 µs, with the same tokens as all others. */
+function report({ span, outerSpan, response, draft, ...rest }: Wishes): Call {
+  return {
+    draft: draftTrace({ model: 'm', prompt_tokens: 10, completion_tokens: 5, ...draft }),
+    ids: { span: span ?? null, outerSpan: outerSpan ?? null, response: response ?? null },
+    source: 'sdk',
+    app: 1,
+    startUs: 1000,
+    endUs: 2000,
+    ...rest,
+  };
+}
+
+const framework = { source: 'framework', startUs: 900, endUs: 2100 };
+
+test('the texts of the outer report and the tokens of the inner one are stored', () => {
+  const calls = joinReports([
+    report({ span: 'a', outerSpan: 'b', response: 'r', draft: { ttft_ms: 7 } }),
+    report({
+      ...framework,
+      span: 'b',
+      draft: { completion_tokens: 6, output: 'Hello', session_id: 's' },
+    }),
+  ]);
+  assert.equal(calls.length, 1);
+  const [{ draft, ids } = assert.fail()] = calls;
+  assert.deepEqual(
+    [draft.completion_tokens, draft.output, draft.session_id, draft.ttft_ms],
+    [5, 'Hello', 's', 7],
+  );
+  assert.deepEqual(
+    ids.map(({ span }) => span),
+    ['a', 'b'],
+    'it is recognized by the ids of both',
+  );
+});
+
+test('reports without a common id are joined only if they agree', () => {
+  const inner = report({ span: 'a' });
+  const agreeing = report({ ...framework, span: 'b' });
+  assert.equal(joinReports([inner, agreeing]).length, 1);
+  const others: Readonly<Record<string, Wishes>> = {
+    'another model': { draft: { model: 'other' } },
+    'other tokens': { draft: { prompt_tokens: 11 } },
+    'another outcome': { draft: { status: 'error' } },
+    'another app': { app: 2 },
+    'another time': { startUs: 3000, endUs: 4000 },
+    'the same emitter': { source: 'sdk' },
+  };
+  for (const [what, other] of Object.entries(others)) {
+    assert.equal(
+      joinReports([inner, report({ ...framework, span: 'b', ...other })]).length,
+      2,
+      what,
+    );
+  }
+});
+
+test('without tokens, one report must be within the other', () => {
+  const none = { prompt_tokens: null, completion_tokens: null };
+  const inner = report({ span: 'a', draft: none });
+  const around = report({ ...framework, span: 'b', draft: none });
+  const overlapping = report({ ...framework, span: 'b', draft: none, startUs: 1500 });
+  assert.equal(joinReports([inner, around]).length, 1);
+  assert.equal(joinReports([inner, overlapping]).length, 2);
+});
+
+test('a failed attempt and its retry are two calls, also if a framework reports only the success', () => {
+  const failed = { status: 'error', prompt_tokens: null, completion_tokens: null } as const;
+  const calls = joinReports([
+    report({ span: 'a1', outerSpan: 'b', draft: failed, endUs: 1400 }),
+    report({ span: 'a2', outerSpan: 'b', startUs: 1500 }),
+    report({ ...framework, span: 'b', draft: { output: 'Hello' } }),
+  ]);
+  assert.deepEqual(
+    calls.map(({ draft: { status, output } }) => [status, output]),
+    [
+      ['error', null],
+      ['success', 'Hello'],
+    ],
+  );
+});
+
+test('many calls inside of one agent are as many calls', () => {
+  const calls = Array.from({ length: 50 }, (_, i) => report({ span: `a${i}`, outerSpan: 'agent' }));
+  assert.equal(joinReports(calls).length, 50);
+  const doubled = calls.flatMap((call, i) => [
+    call,
+    report({ ...framework, span: `b${i}`, outerSpan: 'agent' }),
+  ]);
+  assert.equal(joinReports(doubled).length, 50, 'each was reported by two emitters');
+});
