@@ -59,7 +59,7 @@ const lastReads = (['full', 'stranger'] as const).flatMap((caller) =>
   ['/traces?limit=100', ...analytics].map((path) => get(caller, path)),
 );
 
-const runsWanted = 30;
+const runsWanted = 60;
 
 test(`SQLite and PostgreSQL give byte-equal replies in ${runsWanted} random conversations`, async (t) => {
   const seen = new Map<string, number>();
