@@ -11,5 +11,5 @@ registerTelemetry(new OpenTelemetry());
 
 const openai = createOpenAI({ baseURL: process.env['OPENAI_BASE_URL'] });
 const { text } = await generateText({ model: openai.chat('gpt-4o-mini'), prompt: 'Say hello.' });
-console.log(text);
+process.stdout.write(`${text}\n`);
 await sdk.shutdown();
