@@ -4,7 +4,6 @@ import type { SentParameters } from '../core/question.ts';
 import { Failure, OperatorError } from '../errors.ts';
 import type { FieldError } from '../errors.ts';
 import { reportJson } from '../http/analytics-json.ts';
-import { ReportQuery } from '../http/parameters.ts';
 import { askReport } from '../http/report.ts';
 import type { Store } from '../store/store.ts';
 import type { Team } from '../store/teams-and-keys.ts';
@@ -57,12 +56,13 @@ export const query: Command = {
     `query --group-by ${breakdownFields.user} --from 2026-11-01 --to 2026-11-30 --limit 10 --csv`,
     'query --interval day --last 7d --status error',
   ],
-  run(call) {
+  async run(call) {
     const sent = parametersOf(call);
+    await checkForms(sent);
     if (call.switches.has('csv') && call.switches.has('json')) {
       throw new UsageError('Use either --csv or --json.', name);
     }
-    return withStore(async (store, clock) => {
+    await withStore(async (store, clock) => {
       const team = await teamOf(call, store);
       const answered = await askReport(store, team.id, sent, clock()).catch(explain);
       const shown = call.switches.has('csv') ? reportCsv(answered) : reportTable(answered);
@@ -83,7 +83,7 @@ async function teamOf(call: Call, store: Store): Promise<Team> {
   );
 }
 
-/** The parameters of the API. Their form is checked as there. */
+/** The parameters of the API. */
 function parametersOf({ flags }: Call): SentParameters {
   const sent: Record<string, string> = {};
   for (const [flag, value] of Object.entries(flags)) {
@@ -98,18 +98,23 @@ function parametersOf({ flags }: Call): SentParameters {
     }
     sent[`${metadataPrefix}${entry}`] = text;
   }
-  const problems = Object.entries(sent).flatMap(([field, value]): FieldError[] => {
-    const { pattern, rule = 'is not valid' } = forms[field] ?? {};
-    const isFine = pattern === undefined || new RegExp(pattern, 'u').test(value);
-    return isFine ? [] : [{ field, message: rule }];
-  });
-  if (problems.length > 0) throw usageError(problems);
   return sent;
 }
 
-const forms = ReportQuery.properties as Readonly<
-  Record<string, { pattern?: string; rule?: string }>
->;
+/** As the API does. */
+async function checkForms(sent: SentParameters): Promise<void> {
+  // Loaded only here: with the library for schemas, every command would take three times as long to start.
+  const { ReportQuery } = await import('../http/parameters.ts');
+  const forms = ReportQuery.properties as Readonly<
+    Record<string, { pattern?: string; rule?: string }>
+  >;
+  const problems = Object.entries(sent).flatMap(([field, value]): FieldError[] => {
+    const { pattern, rule = 'is not valid' } = forms[field] ?? {};
+    const isFine = pattern === undefined || new RegExp(pattern, 'u').test(String(value));
+    return isFine ? [] : [{ field, message: rule }];
+  });
+  if (problems.length > 0) throw usageError(problems);
+}
 
 function explain(error: unknown): never {
   const isInvalid = error instanceof Failure && error.code === 'invalid_input';

@@ -98,6 +98,25 @@ export function importCycles(files: readonly SourceFile[]): string[] {
   return cycles;
 }
 
+/** The packages that are loaded with a file, through the files that it imports at once. Types are not loaded. */
+export function packagesLoadedBy(files: readonly SourceFile[], start: string): string[] {
+  const texts = new Map(files.map(({ path, text }) => [path, text]));
+  const packages = new Set<string>();
+  const seen = new Set<string>();
+  const visit = (path: string): void => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    const text = texts.get(path) ?? '';
+    const found = text.matchAll(/^(?:import|export) (?!type )[\w\s{},*]*?\bfrom '([^']+)'/gm);
+    for (const [, specifier = ''] of found) {
+      if (specifier.startsWith('.')) visit(new URL(specifier, `file:///${path}`).pathname.slice(1));
+      else if (!specifier.startsWith('node:')) packages.add(specifier);
+    }
+  };
+  visit(start);
+  return [...packages].sort((a, b) => (a < b ? -1 : 1));
+}
+
 /** Names, as they are or in camel case, that more than `filesMax` files mention. */
 export function scatteredNames(
   names: readonly string[],

@@ -11,6 +11,7 @@ import {
   importCycles,
   missingLimits,
   overgrown,
+  packagesLoadedBy,
   scatteredNames,
   undocumented,
   wrongImports,
@@ -55,6 +56,18 @@ test('no folder imports from a folder to its right', () => {
   assert.equal(wrongImports(planted).length, planted.length);
   const allowed = [{ path: 'http/app.ts', text: "import { fail } from '../errors.ts';" }];
   assert.deepEqual(wrongImports(allowed), []);
+});
+
+test('a command does not load the libraries of the HTTP server, which would treble its time to start', () => {
+  assert.deepEqual(packagesLoadedBy(files, 'cli/cli.ts'), ['close-with-grace']);
+  const planted = [
+    {
+      path: 'cli/cli.ts',
+      text: "import { query } from './query.ts';\nimport type { A } from 'a';",
+    },
+    { path: 'cli/query.ts', text: "import Type, {\n  Other,\n} from 'typebox';" },
+  ];
+  assert.deepEqual(packagesLoadedBy(planted, 'cli/cli.ts'), ['typebox']);
 });
 
 test('no file imports itself through others, not even for types', () => {
