@@ -95,14 +95,23 @@ test('every acknowledged trace is readable and counted at once on every server, 
 async function oneClient(key: string, tries: number): Promise<number> {
   let misses = 0;
   for (let count = 1; count <= tries; count++) {
-    const posted = await anyServer().call(key, 'POST', '/traces', { model: 'm' });
-    assert.equal(posted.status, 201, posted.text);
+    const posted = await post(key);
     const found = await anyServer().call(key, 'GET', `/traces/${posted.json.id}`);
     if (found.status !== 200) misses += 1;
     const overview = await anyServer().call(key, 'GET', '/analytics/overview');
     if (overview.json.total_calls !== count) misses += 1;
   }
   return misses;
+}
+
+/** On a busy machine, where all servers are in one process, the database may answer too late. Such a write is not stored. */
+async function post(key: string, attemptsLeft = 3) {
+  const posted = await anyServer().call(key, 'POST', '/traces', { model: 'm' });
+  if (posted.json.code === 'store_unavailable' && attemptsLeft > 0) {
+    return post(key, attemptsLeft - 1);
+  }
+  assert.equal(posted.status, 201, posted.text);
+  return posted;
 }
 
 /** Reads the same list again and again; answers how often. */
