@@ -57,12 +57,12 @@ for (const colorScheme of ['light', 'dark'] as const) {
         });
         await page.getByRole('table', { name: /^Features/ }).waitFor();
         await page
-          .getByRole('img', { name: /^Calls/ })
+          .getByRole('slider', { name: /^Calls/ })
           .locator('canvas')
           .waitFor();
         await isClear();
-        await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-        await page.getByRole('table', { name: /per day/ }).waitFor();
+        await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+        await page.getByRole('table', { name: /^Calls, errors/ }).waitFor();
         await isClear();
 
         await go('#/traces');

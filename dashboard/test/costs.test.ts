@@ -17,7 +17,7 @@ function costCell(page: Page, title: RegExp, name: string, column: number): Loca
 
 function totalCost(page: Page): Locator {
   return page
-    .getByRole('region', { name: 'All time' })
+    .getByRole('region', { name: 'Totals' })
     .locator('dl', { has: page.getByText('Cost', { exact: true }) })
     .locator('dd');
 }
@@ -40,11 +40,10 @@ test(
     ]);
     await open();
     await showsNoCost(totalCost(page).first());
-    await showsNoCost(totalCost(page).last().locator('b').first());
     await showsNoCost(costCell(page, /^Models/, 'free', 0));
     await showsNoCost(costCell(page, /^Features/, 'chat', 0));
-    await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    const today = page.getByRole('table', { name: /per day/ }).getByRole('row');
+    await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+    const today = page.getByRole('table', { name: /^Calls, errors/ }).getByRole('row');
     await showsNoCost(today.nth(1).getByRole('cell').nth(2));
     // A day without calls has cost nothing.
     assert.equal(await today.nth(2).getByRole('cell').nth(2).innerText(), '$0.00');
@@ -134,8 +133,8 @@ for (const width of [1280, 360]) {
         await open();
         await pointsLineUp(page.getByRole('table', { name: /^Models/ }), 5);
         await pointsLineUp(page.getByRole('table', { name: /^Features/ }), 5);
-        await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-        await pointsLineUp(page.getByRole('table', { name: /per day/ }), 7);
+        await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+        await pointsLineUp(page.getByRole('table', { name: /^Calls, errors/ }), 7);
         await go('#/traces');
         await pointsLineUp(page.getByRole('table', { name: /^Traces/ }), 5);
       },

@@ -125,11 +125,13 @@ test(
 /** Tab by Tab to something with this name. */
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   const wanted = typeof name === 'string' ? new RegExp(`^${name}`) : name;
-  for (let step = 0; step < 100; step += 1) {
+  for (let step = 0; step < 300; step += 1) {
     await page.keyboard.press('Tab');
     const focused = await page.evaluate(() => {
       const element = document.activeElement;
-      return element?.getAttribute('aria-label') ?? element?.textContent ?? '';
+      // The name of a radio button is in its label.
+      const named = element?.closest('label') ?? element;
+      return element?.getAttribute('aria-label') ?? named?.textContent ?? '';
     });
     if (wanted.test(focused)) return;
   }
@@ -152,10 +154,13 @@ test(
       assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'MAIN'),
     );
     assert.equal(page.url(), home, 'the address stays');
-    // The next one is within the content: the charts or the table.
+    // The next one is within the content: the range.
     await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'SELECT');
+    await tabTo(page, 'Charts');
     await page.keyboard.press('ArrowRight');
-    await page.getByRole('table', { name: /per day/ }).waitFor();
+    await page.getByRole('table', { name: /^Calls, errors/ }).waitFor();
+    assert.equal(page.url(), `${home}#/?show=table`);
 
     await tabTo(page, /^Traces$/);
     await page.keyboard.press('Enter');
@@ -170,7 +175,7 @@ test(
     await tabTo(page, 'Next page');
     await page.keyboard.press('Enter');
     await page.getByText('51–60 of 60').waitFor();
-    await tabTo(page, /^gpt-4o/);
+    await tabTo(page, /, gpt-4o$/);
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: 'Input' }).getByText('question 10').waitFor();
     await tabTo(page, /All traces$/);

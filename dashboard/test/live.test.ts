@@ -14,7 +14,7 @@ const aFewSecondsMs = 20_000;
 
 function figure(page: Page, name: string): Locator {
   return page
-    .getByRole('region', { name: 'All time' })
+    .getByRole('region', { name: 'Totals' })
     .locator('dl', { has: page.getByText(name, { exact: true }) })
     .locator('dd')
     .first();
@@ -107,7 +107,7 @@ test(
     await page.getByRole('button', { name: '1 new trace' }).waitFor({ timeout: aFewSecondsMs });
     assert.deepEqual(await underPoint(page, x, y), before);
     // The pointer goes away, and the keyboard comes.
-    await firstRow(page).getByRole('link').focus();
+    await firstRow(page).getByRole('link').first().focus();
     const since = watch.requests.length;
     await page.mouse.move(5, 5);
     await settled(page, home);

@@ -86,8 +86,8 @@ test(
     await page.getByRole('table', { name: /^Models/ }).waitFor();
     await fits(page);
     await allCanBePressed(page, 20);
-    await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    await page.getByRole('table', { name: /per day/ }).waitFor();
+    await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+    await page.getByRole('table', { name: /^Calls, errors/ }).waitFor();
     await fits(page);
 
     await go('#/traces');
