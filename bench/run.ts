@@ -10,6 +10,7 @@ import { postgres } from './benches/postgres.ts';
 import { reads } from './benches/reads.ts';
 import { rollups } from './benches/rollups.ts';
 import { start } from './benches/start.ts';
+import { views } from './benches/views.ts';
 import { wrapperOverhead } from './benches/wrapper-overhead.ts';
 import type { Bench, Finding } from './lab/bench.ts';
 import { endChildren } from './lab/children.ts';
@@ -26,6 +27,7 @@ const benches: readonly Bench[] = [
   large,
   reads,
   rollups,
+  views,
   pages,
   start,
   mixed,

@@ -54,6 +54,8 @@ export interface Lab {
   against: string | null;
   /** A path for a file of one bench. */
   file(name: string): string;
+  /** A path for a database that is kept for the next run. */
+  dataFile(name: string): string;
   /** A new, empty database with a key, created by another checkout if one is given. */
   emptyDatabase(name: string, checkout?: string | null): Promise<FileDataset>;
   /** A filled database. */
@@ -92,6 +94,7 @@ export function openLab(plan: Plan, keepIn: string | null, against: string | nul
     against,
     say,
     file: (name) => join(folder, name),
+    dataFile: (name) => join(dataFolder, name),
     emptyDatabase: (name, checkout) => describe(name, join(folder, `${name}.db`), 0, checkout),
     dataset(traces) {
       const dataset = made.get(traces) ?? fill(traces);

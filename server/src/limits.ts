@@ -126,6 +126,7 @@ export const limits = Object.freeze({
   searchErrorWindowRows: 50_000,
   // Traces in a time range that a search finds through the index of times. Of longer ranges it reads all traces.
   searchRangeRowsMax: 200_000,
+  searchErrorRangeRowsMax: 20_000,
   // Searches that may run at once, and those of one team that may wait.
   searchesMax: 2,
   searchesWaitingMax: 16,

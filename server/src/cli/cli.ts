@@ -14,6 +14,7 @@ import { keysRevoke } from './keys-revoke.ts';
 import { keysRotate } from './keys-rotate.ts';
 import { programOf } from './program.ts';
 import type { Program } from './program.ts';
+import { query } from './query.ts';
 import { serve } from './serve.ts';
 import { signIn } from './sign-in.ts';
 import { teamsCreate } from './teams-create.ts';
@@ -33,6 +34,7 @@ const commands: readonly Command[] = [
   keysRotate,
   keysRevoke,
   signIn,
+  query,
   verify,
   backup,
   copy,

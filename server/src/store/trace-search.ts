@@ -15,6 +15,8 @@ export interface SearchDriver {
   lookUp(field: LookupField, value: string, beforeSeq: number): Promise<readonly number[]>;
   /** The traces of a time range in any order, at most `rowsMax`. */
   inRange(range: TimeRange, rowsMax: number): Promise<readonly number[]>;
+  /** How many traces of a time range are worth finding through it. In a longer range `between` finds them sooner. */
+  readonly rangeRows: number;
   /** How many consecutive traces `between` may read at once. */
   readonly windowRows: number;
   /** The matching traces from `fromSeq` down to `toSeq`, newest first. */
@@ -118,8 +120,8 @@ async function* candidatesOf(
     }
     return;
   }
-  const inRange = range && (await driver.inRange(range, limits.searchRangeRowsMax + 1));
-  if (inRange && inRange.length <= limits.searchRangeRowsMax) {
+  const inRange = range && (await driver.inRange(range, driver.rangeRows + 1));
+  if (inRange && inRange.length <= driver.rangeRows) {
     const sorted = Float64Array.from(inRange.filter((seq) => seq <= fromSeq))
       .sort()
       .reverse();

@@ -28,6 +28,7 @@ export function searchDriver(
     bounds: () => counter(teamId),
     lookUp: (field, value, beforeSeq) => lookUp(teamId, field, value, beforeSeq),
     inRange: (range, rowsMax) => seqsOf(seqsInRange(teamId, range, rowsMax)),
+    rangeRows: isOfErrors ? limits.searchErrorRangeRowsMax : limits.searchRangeRowsMax,
     windowRows: isOfErrors ? limits.searchErrorWindowRows : limits.postgresSearchWindowRows,
     between: (fromSeq, toSeq) => seqsOf(seqsBetween(teamId, criteria, fromSeq, toSeq)),
     among: (seqs) => seqsOf(seqsAmong(teamId, criteria, seqs)),

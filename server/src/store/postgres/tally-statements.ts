@@ -1,12 +1,11 @@
 import { dimensionFields } from '../../core/dimensions.ts';
-import type { DimensionField, DimensionSet } from '../../core/dimensions.ts';
 import { hasMetadataFilter } from '../../core/query.ts';
 import type { QueryField, SearchCriteria, TallyQuery, TraceCriteria } from '../../core/query.ts';
 import type { QueryPlan } from '../../core/query-plan.ts';
-import { groupHash } from '../../core/rollup.ts';
 import type { Group } from '../../core/rollup.ts';
 import { columnOf, startName } from '../../core/trace-fields.ts';
 import { uuidText } from '../../core/uuid.ts';
+import { groupHashes } from '../group-hashes.ts';
 import { lookupBlockBits, lookupQuestion } from '../trace-lookups.ts';
 import type { Values } from './connection.ts';
 import { activeMarks, countedColumns, tailOf } from './rollup-statements.ts';
@@ -211,7 +210,7 @@ function fromRollups(
       select grain, bucket, group_hash, calls, sums from rollup_rows
       where team_id = $1 and generation = (select generation ${activeMarks}) and set_no = ${set.number} and ${range}`,
   );
-  const hashes = hashesOf(query, set);
+  const hashes = groupHashes(query.filter, set)?.map(uuidText);
   const conditions = hashes
     ? [`r.group_hash = any(${parameters.add(hashes, 'uuid[]')})`]
     : filterOf(parameters, query, (field) => `g.${columnOf(field)}`);
@@ -249,29 +248,6 @@ function statusCondition(column: string, accepted: readonly (string | null)[]): 
   if (hasErrors && hasSuccesses) return 'true';
   return hasErrors ? column : hasSuccesses ? `not ${column}` : 'false';
 }
-
-/**
- * The groups that a filter allows, if it has values for every field of the set: they are found by their hash, instead of reading the
- * groups of all users. Null if it does not, or if there are too many.
- */
-function hashesOf({ filter }: TallyQuery, set: DimensionSet): string[] | null {
-  if (set.fields.length === 0) return null;
-  const statuses = filter.status ?? 'set';
-  let groups: Group[] = (['success', 'error'] as const)
-    .filter((status) => statuses === 'set' || statuses.includes(status))
-    .map((status) => ({ status }));
-  for (const field of set.fields as readonly DimensionField[]) {
-    const accepted = filter[field];
-    if (accepted === undefined || accepted === 'set') return null;
-    groups = groups.flatMap((group) =>
-      [...new Set(accepted)].map((value) => ({ ...group, [field]: value })),
-    );
-    if (groups.length > hashesMax) return null;
-  }
-  return groups.map((group) => uuidText(groupHash({ set: set.number, group })));
-}
-
-const hashesMax = 1_000;
 
 /** A group from the columns of a row. Those that were not read are absent. */
 export function groupFromRow(row: Readonly<Record<string, unknown>>): Group {

@@ -86,22 +86,24 @@ class Reading {
   /** A chunk ends at an entry of the index, so that its size does not depend on the filter. */
   async *byTime({ fromUs, toUs }: TimeRange): AsyncGenerator<RowValues[]> {
     const { teamNo, lastSeq } = this.#team;
-    const after = `${teamOfRowId} = ? and (${eventTime}, key) > (?, ${rowIdOf})`;
+    // SQLite does not use a comparison of pairs as a bound of this index, so the times are also compared alone.
+    const after = `${teamOfRowId} = ? and ${eventTime} >= ? and (${eventTime}, key) > (?, ${rowIdOf})`;
     const readEnd = prepareArrays(
       this.#db,
       `select ${eventTime}, ${seqOfRowId} from traces where ${after} and ${eventTime} < ?
        order by ${eventTime}, key limit 1 offset ${limits.evaluationChunkRows - 1}`,
     );
     const read = this.#prepare(
-      `${after} and (${eventTime}, key) <= (?, ${rowIdOf}) and key <= ${rowIdOf}`,
+      `${after} and ${eventTime} <= ? and (${eventTime}, key) <= (?, ${rowIdOf}) and +key <= ${rowIdOf}`,
     );
-    for (let from: TimeEntry = [fromUs, 0]; ;) {
-      const [end] = readEnd.all(teamNo, from[0], teamNo, from[1], toUs) as unknown as TimeEntry[];
-      const to = end ?? [toUs, 0];
-      const bounds = [from[0], teamNo, from[1], to[0], teamNo, to[1], teamNo, lastSeq];
-      yield read.all(teamNo, ...bounds, ...this.#where.values);
+    for (let [us, seq]: TimeEntry = [fromUs, 0]; ;) {
+      const start = [teamNo, us, us, teamNo, seq];
+      const [end] = readEnd.all(...start, toUs) as unknown as TimeEntry[];
+      const [endUs, endSeq] = end ?? [toUs, 0];
+      const bounds = [...start, endUs, endUs, teamNo, endSeq, teamNo, lastSeq];
+      yield read.all(...bounds, ...this.#where.values);
       if (!end) return;
-      from = end;
+      [us, seq] = end;
     }
   }
 

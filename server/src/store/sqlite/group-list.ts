@@ -12,9 +12,10 @@ import { filterSql } from './filter-sql.ts';
 import { packPart } from './packed-tally.ts';
 import type { PackedTally } from './packed-tally.ts';
 import { rollupTables } from './rollup-values.ts';
-import { inTile, tailRollups } from './tally-reader.ts';
+import { tailRollups } from './tally-reader.ts';
 import type { RollupPlan, TallyReader } from './tally-reader.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
+import { inTile } from './tile-sql.ts';
 
 /** A list of names that may be too long for memory: sorted by SQLite. */
 export interface GroupList {

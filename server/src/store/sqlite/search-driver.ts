@@ -54,6 +54,7 @@ function driverOf(
       const where = `${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ? limit ?`;
       return seqsFrom('traces', where, '', teamNo, fromUs, toUs, rowsMax);
     },
+    rangeRows: isOfErrors ? limits.searchErrorRangeRowsMax : limits.searchRangeRowsMax,
     windowRows: isOfErrors ? limits.searchErrorWindowRows : limits.searchWindowRows,
     async between(fromSeq, toSeq) {
       const where = `key between ${rowIdOf} and ${rowIdOf}`;

@@ -11,13 +11,13 @@ import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { prepareArrays } from './counted-traces.ts';
-import { filterSql } from './filter-sql.ts';
-import { rollupColumns, rollupOfValues, rollupTables } from './rollup-values.ts';
+import { rollupColumns, rollupOfValues } from './rollup-values.ts';
 import type { RollupValues } from './rollup-values.ts';
 import { StatementCache } from './statement-cache.ts';
 import { TailCache } from './tail-cache.ts';
 import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
+import { inTile, tileKey, tileReads } from './tile-sql.ts';
 
 export type RollupPlan = Extract<QueryPlan, { kind: 'rollups' }>;
 
@@ -27,9 +27,6 @@ export interface ReadBounds {
   /** Rollups in the range of the query, whether they match its filter or not. */
   rollupRowsMax: number;
 }
-
-export const inTile =
-  'r.team_no = ? and r.generation = ? and r.set_no = ? and r.grain = ? and r.bucket >= ? and r.bucket < ?';
 
 /** Answers queries on one connection, from rollups and the tail after them. */
 export class TallyReader {
@@ -73,7 +70,9 @@ export class TallyReader {
   /** All tallies, or null if that would take more than the bounds allow. */
   gather(teamId: string, query: TallyQuery, bounds: ReadBounds): Tally[] | null {
     const found = this.withPlan(teamId, query, (team, plan, calendar) => {
-      if (plan.kind === 'traces' || this.#countIn(team, plan, bounds) > bounds.rollupRowsMax) {
+      if (plan.kind === 'traces') return { tallies: null };
+      const areFew = tileReads(query, plan).areFew;
+      if (!areFew && this.#countIn(team, plan, bounds) > bounds.rollupRowsMax) {
         return { tallies: null };
       }
       const fold = this.#tails.foldOf(team, plan.set.speed, bounds.tailRowsMax);
@@ -107,31 +106,21 @@ export class TallyReader {
     return this.#tails.parts(team, set);
   }
 
-  #countIn(
-    { teamNo, marks }: TeamSnapshot,
-    { set, tiles }: RollupPlan,
-    { rollupRowsMax }: ReadBounds,
-  ): number {
+  #countIn(team: TeamSnapshot, plan: RollupPlan, { rollupRowsMax }: ReadBounds): number {
     if (rollupRowsMax === Infinity) return 0;
     let count = 0;
-    for (const { grain, fromBucket, toBucket } of tiles) {
-      const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
-      const [row] = this.#countRows.all(...key, rollupRowsMax + 1);
+    for (const tile of plan.tiles) {
+      const [row] = this.#countRows.all(...tileKey(team, plan, tile), rollupRowsMax + 1);
       count += row?.[0] as number;
     }
     return count;
   }
 
-  *#rollups(
-    { teamNo, marks }: TeamSnapshot,
-    { set, tiles }: RollupPlan,
-    query: TallyQuery,
-  ): Generator<Rollup> {
-    const { text, values } = filterSql(query.filter, 'g.');
-    const sql = `select ${rollupColumns} from ${rollupTables()} where ${inTile}${text}`;
-    for (const { grain, fromBucket, toBucket } of tiles) {
-      const key = [teamNo, marks.generation, set.number, grain, fromBucket, toBucket];
-      for (const row of this.#statements.get(sql).all(...key, ...values)) {
+  *#rollups(team: TeamSnapshot, plan: RollupPlan, query: TallyQuery): Generator<Rollup> {
+    const { sqlOf, values } = tileReads(query, plan);
+    const statement = this.#statements.get(sqlOf(rollupColumns));
+    for (const tile of plan.tiles) {
+      for (const row of statement.all(...tileKey(team, plan, tile), ...values)) {
         yield rollupOfValues(row as unknown as RollupValues);
       }
     }
