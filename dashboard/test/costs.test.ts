@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import type { TraceInput } from '../../client/src/api-types.ts';
+import { figure } from './support/figures.ts';
 import { exactText } from './support/numbers.ts';
 import { record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
@@ -13,13 +14,6 @@ const { inBrowser } = openStage();
 function costCell(page: Page, title: RegExp, name: string, column: number): Locator {
   const row = page.getByRole('table', { name: title }).getByRole('row', { name });
   return row.getByRole('cell').nth(column);
-}
-
-function totalCost(page: Page): Locator {
-  return page
-    .getByRole('region', { name: 'Totals' })
-    .locator('dl', { has: page.getByText('Cost', { exact: true }) })
-    .locator('dd');
 }
 
 async function showsNoCost(place: Locator): Promise<void> {
@@ -39,7 +33,7 @@ test(
       { model: 'free', feature_name: 'chat' },
     ]);
     await open();
-    await showsNoCost(totalCost(page).first());
+    await showsNoCost(figure(page, 'Cost').locator('dd').first());
     await showsNoCost(costCell(page, /^Models/, 'free', 0));
     await showsNoCost(costCell(page, /^Features/, 'chat', 0));
     await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();

@@ -56,7 +56,7 @@ function prepareWalk(): void {
       )
       .join();
   };
-  const all = document.querySelectorAll('a[href], button, input, [tabindex="0"]');
+  const all = document.querySelectorAll('a[href], button, input, select, [tabindex="0"]');
   const looks = new Map([...all].map((element) => [element, lookOf(element)]));
   Object.assign(globalThis, { walkState: { looks, visited: new Set(), lookOf } });
 }
@@ -104,7 +104,14 @@ test(
     check(await walk(page));
 
     const [trace] = await record(service, key, [
-      { model: 'm', input: '{"a":1}', output: 'x'.repeat(50_000), error_message: 'no' },
+      {
+        model: 'm',
+        input: '{"a":1}',
+        output: 'x'.repeat(50_000),
+        error_message: 'no',
+        run_id: 'r',
+        session_id: 's',
+      },
       ...plainTraces(2),
     ]);
     await page.getByRole('table', { name: /^Features/ }).waitFor();
@@ -112,8 +119,19 @@ test(
     check(overview);
     assert.ok(overview.names.length >= 18, overview.names.join());
 
+    await go('#/?model=gpt-4o&feature_name=chat&show=table');
+    await page.getByRole('list', { name: 'Filters' }).waitFor();
+    await page.getByRole('table', { name: /^Models/ }).waitFor();
+    check(await walk(page));
+    await go('#/users?model=gpt-4o');
+    await page.getByRole('table', { name: /^Users/ }).waitFor();
+    check(await walk(page));
+
     await go('#/traces');
     await page.getByRole('table').waitFor();
+    check(await walk(page));
+    await go('#/traces?feature_name=chat');
+    await page.getByText('No more traces.').waitFor();
     check(await walk(page));
 
     await go(`#/traces/${trace?.id}`);

@@ -3,6 +3,7 @@ import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import type { Overview, QueryReply, QueryTotals } from '../../client/src/reading.ts';
 import { manualClock } from '../../server/test/support/service.ts';
+import { card, chartValue, figure } from './support/figures.ts';
 import { exactNumber, exactText } from './support/numbers.ts';
 import { recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
@@ -22,20 +23,6 @@ async function ask<T>({ service, key }: Visit, path: string): Promise<T> {
 /** The days of the last week, as the API tells them. */
 async function askDays(visit: Visit): Promise<QueryReply> {
   return ask<QueryReply>(visit, '/analytics/query?last=7d&interval=day&fill=zero');
-}
-
-/** The large number with this name. */
-function figure(page: Page, name: string): Locator {
-  return page
-    .getByRole('region', { name: 'Totals' })
-    .locator('dl', { has: page.getByText(name, { exact: true }) });
-}
-
-/** The card of a chart: its name, what is looked at, the value, and the legend. */
-function card(page: Page, name: string): Locator {
-  return page.locator('.chart-card', {
-    has: page.getByRole('heading', { name, level: 3, exact: true }),
-  });
 }
 
 function chart(page: Page, name: string): Locator {
@@ -138,7 +125,7 @@ test(
 );
 
 function shownValue(page: Page, name: string): Promise<number | null> {
-  return exactNumber(card(page, name).locator('.chart-value > span').nth(1));
+  return exactNumber(chartValue(page, name));
 }
 
 async function legendOf(page: Page, name: string): Promise<(number | null)[]> {
@@ -152,16 +139,11 @@ async function lookedAt(page: Page) {
     calls: await shownValue(page, 'Calls'),
     callsOfLayers: parts.reduce<number>((sum, part) => sum + (part ?? 0), 0),
     errors: await shownValue(page, 'Errors'),
-    cost: await shownCost(page),
+    cost: await shownValue(page, 'Cost'),
     latency: await shownValue(page, 'Latency'),
     latencies: await legendOf(page, 'Latency'),
     tokens: await shownValue(page, 'Tokens'),
   };
-}
-
-/** A day without calls has cost nothing. */
-function shownCost(page: Page): Promise<number | null> {
-  return shownValue(page, 'Cost');
 }
 
 test(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import type { QueryReply } from '../../client/src/reading.ts';
+import { card, chartValue, figure } from './support/figures.ts';
 import { exactNumber } from './support/numbers.ts';
 import { record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
@@ -10,23 +11,6 @@ import { eventually } from './support/wait.ts';
 import { recordDays } from './support/year.ts';
 
 const { inBrowser } = openStage();
-
-function figure(page: Page, name: string): Locator {
-  return page
-    .getByRole('region', { name: 'Totals' })
-    .locator('dl', { has: page.getByText(name, { exact: true }) });
-}
-
-function card(page: Page, name: string): Locator {
-  return page.locator('.chart-card', {
-    has: page.getByRole('heading', { name, level: 3, exact: true }),
-  });
-}
-
-/** The number beside the name of a chart: of the bar under the pointer, or of the whole range. */
-function chartValue(page: Page, name: string): Locator {
-  return card(page, name).locator('.chart-value > span').nth(1);
-}
 
 async function chooseRange(page: Page, name: string): Promise<void> {
   await page.getByRole('combobox', { name: 'Time range' }).selectOption({ label: name });
@@ -40,7 +24,7 @@ async function countListed(page: Page): Promise<{ said: number; listed: number }
   for (;;) {
     const end = page.getByRole('navigation', { name: 'Pages' });
     const older = end.getByRole('link', { name: 'Older' });
-    await older.or(end.getByText(/These are all|No trace matches/)).waitFor();
+    await older.or(end.getByText(/No more traces|No trace matches/)).waitFor();
     const links = page.locator('tbody a[href^="#/traces/"]');
     for (const href of await links.evaluateAll((all) => all.map((one) => one.getAttribute('href'))))
       ids.add(href ?? '');

@@ -1,29 +1,12 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { QueryReply, QueryRow } from '../../client/src/reading.ts';
-import { bucketsOf, layersOf, sum, tokenKinds } from '../src/overview/series.ts';
+import { bucketsOf, layersOf, noTotals, sum, tokenKinds } from '../src/overview/series.ts';
 import { lastDays } from '../src/view/range.ts';
 import type { Interval, Range } from '../src/view/range.ts';
 
 function row(fields: Partial<QueryRow>): QueryRow {
-  return {
-    call_count: 0,
-    error_count: 0,
-    success_rate: 0,
-    total_cost_usd: 0,
-    uncosted_calls: 0,
-    prompt_tokens: 0,
-    completion_tokens: 0,
-    cache_read_tokens: 0,
-    cache_write_tokens: 0,
-    reasoning_tokens: 0,
-    avg_latency_ms: null,
-    p50_latency_ms: null,
-    p90_latency_ms: null,
-    p95_latency_ms: null,
-    p99_latency_ms: null,
-    ...fields,
-  };
+  return { ...noTotals, ...fields };
 }
 
 function reply(rows: QueryRow[], fields: Partial<QueryReply> = {}): QueryReply {

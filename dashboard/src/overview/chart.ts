@@ -38,6 +38,7 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
   let data: ChartData = shape;
   let leftPx = 0;
   let marked: number | null = null;
+  let isPointedAt = false;
   const band = document.createElement('div');
   band.className = 'chart-band';
   band.hidden = true;
@@ -85,7 +86,7 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
             listen(self);
           },
         ],
-        setCursor: [(self) => shape.onLookAt(self.cursor.idx ?? null, layerAt(self))],
+        setCursor: [(self) => point(self)],
       },
     } as uPlot.Options,
     dataOf(shape.kind, data),
@@ -103,6 +104,14 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
       if (height <= reached && (values[idx] ?? 0) > 0) return layer;
     }
     return null;
+  }
+
+  /** It is also called when the chart is drawn again, which must not end a selection by keyboard. */
+  function point(self: uPlot): void {
+    const bucket = self.cursor.idx ?? null;
+    if (bucket === null && !isPointedAt) return;
+    isPointedAt = bucket !== null;
+    shape.onLookAt(bucket, layerAt(self));
   }
 
   function listen(self: uPlot): void {

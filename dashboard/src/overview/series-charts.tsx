@@ -8,7 +8,7 @@ import type { FilterField } from '../view/filters.ts';
 import { ChartCard } from './chart-card.tsx';
 import type { ChartCardProps } from './chart-card.tsx';
 import type { Measure } from './measures.tsx';
-import { otherKey, percentiles, sum, tokenKinds } from './series.ts';
+import { noTotals, otherKey, percentiles, sum, tokenKinds } from './series.ts';
 import type { Bucket, Layer } from './series.ts';
 
 /** What all charts of the section share. */
@@ -73,9 +73,9 @@ export function StackChart({ measure, layers, ...shared }: StackChartProps) {
       value={measure.show(rows(named?.parts ?? all))}
       words={(bucket) =>
         [
-          `${buckets?.[bucket]?.label}: ${measure.exact(measure.of(all[bucket] ?? noRow))}`,
+          `${buckets?.[bucket]?.label}: ${measure.exact(measure.of(all[bucket] ?? noTotals))}`,
           ...known
-            .map((one) => ({ name: one.name, value: measure.of(one.parts[bucket] ?? noRow) }))
+            .map((one) => ({ name: one.name, value: measure.of(one.parts[bucket] ?? noTotals) }))
             .filter(({ value }) => value > 0)
             .map(({ name, value }) => `${name} ${measure.exact(value)}`),
         ].join('; ')
@@ -89,8 +89,6 @@ export function StackChart({ measure, layers, ...shared }: StackChartProps) {
     />
   );
 }
-
-const noRow = { call_count: 0, error_count: 0, total_cost_usd: 0 } as QueryTotals;
 
 function LayerName({ route, layer }: { route: OverviewRoute; layer: Layer }) {
   if (layer.key === otherKey) return <span class="clipped unset">{layer.name}</span>;

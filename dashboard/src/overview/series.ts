@@ -138,7 +138,8 @@ export function layersOf(
   return [...groups.values()];
 }
 
-const noTotals: QueryTotals = {
+/** Of no calls. */
+export const noTotals: QueryTotals = {
   call_count: 0,
   error_count: 0,
   success_rate: 0,

@@ -63,7 +63,7 @@ export function ShareTable(props: ShareTableProps) {
             <h3>{title}</h3>
             <DownloadCsv name={title} sheet={() => sheetOf(field, [...sorted, ...last])} />
           </div>
-          <table class="table share-table" role="table">
+          <table class="table stacked-table share-table" role="table">
             <caption class="visually-hidden">{title}, sortable by any column</caption>
             <thead role="rowgroup">
               <tr role="row">

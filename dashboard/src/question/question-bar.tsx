@@ -30,8 +30,7 @@ export function QuestionBar({ route, asked, children }: QuestionBarProps) {
       <AddFilter route={route} question={question} asked={asked} />
       <FilterChips route={route} question={question} />
       <p class="zone" title="Days and hours are those of the team's time zone.">
-        <span class="visually-hidden">Time zone: </span>
-        {zone}
+        Time zone: {zone}
       </p>
     </div>
   );

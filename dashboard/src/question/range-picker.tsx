@@ -42,7 +42,7 @@ export function RangePicker({ range, onChange }: RangePickerProps) {
           <option value="custom">Custom dates…</option>
         </select>
       </label>
-      {isOpen && <DatesForm range={range} onChange={onChange} />}
+      {isOpen && <DatesForm key={JSON.stringify(range)} range={range} onChange={onChange} />}
     </div>
   );
 }

@@ -1,3 +1,4 @@
+import { useEffect } from 'preact/hooks';
 import { LiveControl } from '../live/live-control.tsx';
 import { SignOutIcon, TallyMark } from '../parts/icons.tsx';
 import { homeHref, overviewHref, tracesHref, usersHref } from '../route/route.ts';
@@ -9,9 +10,11 @@ import { ThemeToggle } from './theme-toggle.tsx';
 export function Header({ route }: { route: Route }) {
   const session = useSession();
   const { team } = session;
-  // The range and the filters stay the same from view to view.
-  if ('question' in route) session.question = route.question;
-  const { question } = session;
+  // The range and the filters stay the same from view to view. A trace has none, so it keeps those of the view before.
+  const question = 'question' in route ? route.question : session.question;
+  useEffect(() => {
+    session.question = question;
+  }, [question]);
   const isInTraces = route.kind === 'traces' || route.kind === 'trace';
   return (
     <header class="header">

@@ -73,7 +73,7 @@ function TimelineTable({ kind, value, current, list }: TimelineProps & { list: T
   const question = { range: null, filters: { [kind]: [value] } };
   return (
     <>
-      <div class="table-card timeline-card">
+      <div class="table-card timeline-card" tabIndex={0} role="region" aria-label="Timeline">
         <table class="table timeline">
           <caption class="visually-hidden">
             Calls of this {filterNames[kind].toLowerCase()}, in the order in which they began

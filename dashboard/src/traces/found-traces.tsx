@@ -30,17 +30,19 @@ export function FoundTracesView({ route, fragment, isReturn }: TracesViewProps) 
   const asked = useAsked(route);
   const calls = useCalls(asked, text);
   const last = session.lastList;
-  const [progress, setProgress] = useState<Finding | null>(null);
+  const [step, setStep] = useState<{ fragment: string; finding: Finding } | null>(null);
+  const progress = step?.fragment === fragment ? step.finding : null;
   const { state, refresh, retry } = useLoad({
     key: JSON.stringify([asked.criteria, text, cursor]),
     initial: isReturn && last?.fragment === fragment && last.kind === 'found' ? last.list : null,
     load: (signal) => {
       const filter = { ...asked.criteria, ...(text !== '' && { q: text }) };
-      return findTraces(session.reads, filter, cursor, signal, setProgress);
+      return findTraces(session.reads, filter, cursor, signal, (finding) =>
+        setStep({ fragment, finding }),
+      );
     },
   });
   const list = state.kind === 'ready' ? state.value : null;
-  useEffect(() => setProgress(null), [fragment]);
   useEffect(() => {
     if (list === null) return;
     session.lastList = { kind: 'found', fragment, list };
@@ -123,7 +125,7 @@ function SearchEnd({ route, finding, isSearching }: SearchEndProps) {
         {isSearching && `Searching… back to ${back ?? 'now'}`}
         {!isSearching && nextCursor !== null && back !== null && `Searched back to ${back}.`}
         {!isSearching && nextCursor === null && isEmpty && isFirst && 'No trace matches.'}
-        {!isSearching && nextCursor === null && !(isEmpty && isFirst) && 'These are all.'}
+        {!isSearching && nextCursor === null && !(isEmpty && isFirst) && 'No more traces.'}
       </p>
       <div class="pager-steps">
         {!isFirst && (

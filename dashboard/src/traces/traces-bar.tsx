@@ -1,4 +1,4 @@
-import { useEffect, useState } from 'preact/hooks';
+import { SearchForm } from '../parts/search-form.tsx';
 import { QuestionBar } from '../question/question-bar.tsx';
 import type { Asked } from '../question/use-asked.ts';
 import { navigation } from '../route/navigation.ts';
@@ -7,29 +7,16 @@ import type { TracesRoute } from '../route/route.ts';
 
 /** Range, filters, and a search in the texts. */
 export function TracesBar({ route, asked }: { route: TracesRoute; asked: Asked }) {
-  const { question, text } = route;
-  const [typed, setTyped] = useState(text);
-  useEffect(() => setTyped(text), [text]);
-  const onSubmit = (event: Event): void => {
-    event.preventDefault();
-    if (typed !== text) navigation.go(tracesHref({ question, text: typed }));
-  };
+  const { question } = route;
   return (
     <QuestionBar route={route} asked={asked}>
-      <form class="search-form" role="search" onSubmit={onSubmit}>
-        <input
-          class="field"
-          type="search"
-          aria-label="Search in input, output and error messages"
-          placeholder="Search texts"
-          title="Upper and lower case matter."
-          value={typed}
-          onInput={(event) => setTyped(event.currentTarget.value)}
-        />
-        <button type="submit" class="button">
-          Search
-        </button>
-      </form>
+      <SearchForm
+        text={route.text}
+        label="Search in input, output and error messages"
+        placeholder="Search texts"
+        hint="Upper and lower case matter."
+        onSearch={(text) => navigation.go(tracesHref({ question, text }))}
+      />
     </QuestionBar>
   );
 }

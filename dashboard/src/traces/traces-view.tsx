@@ -10,7 +10,7 @@ export interface TracesViewProps {
   isReturn: boolean;
 }
 
-/** All traces have numbered pages. Of those that match a question nobody knows the number before it has looked at all of them. */
+/** All traces have numbered pages; a filtered list continues from a cursor. */
 export function TracesView(props: TracesViewProps) {
   return isNarrowed(props.route) ? <FoundTracesView {...props} /> : <PagedTraces {...props} />;
 }

@@ -37,7 +37,7 @@ export function UserTable({ route, rows, reply }: UserTableProps) {
         <DownloadCsv name="Users" sheet={() => sheetOf(rows)} />
       </div>
       <div class="card table-card" role="region" aria-label="Users">
-        <table class="table user-table" role="table">
+        <table class="table stacked-table user-table" role="table">
           <caption class="visually-hidden">Users, ordered by {names[route.order]}</caption>
           <thead role="rowgroup">
             <tr role="row">

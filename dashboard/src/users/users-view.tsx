@@ -1,8 +1,8 @@
-import { useEffect, useState } from 'preact/hooks';
 import type { QueryReply } from '../../../client/src/reading.ts';
 import { EmptyState } from '../empty/empty-state.tsx';
 import { useQuery } from '../live/use-query.ts';
 import { Failure } from '../parts/failure.tsx';
+import { SearchForm } from '../parts/search-form.tsx';
 import { LoadingWords, Skeleton } from '../parts/skeleton.tsx';
 import { useStore } from '../parts/store.ts';
 import { QuestionBar } from '../question/question-bar.tsx';
@@ -46,7 +46,12 @@ export function UsersView({ route }: { route: UsersRoute }) {
         <p class="muted">{reply && answeredWords(reply)}</p>
       </PageHeading>
       <QuestionBar route={route} asked={asked}>
-        <SearchForm route={route} />
+        <SearchForm
+          text={search}
+          label="Search users"
+          placeholder="Search users"
+          onSearch={(text) => navigation.go(usersHref({ ...route, search: text }))}
+        />
       </QuestionBar>
       {users.state.kind === 'failed' && <Failure error={users.state.error} onRetry={users.retry} />}
       {users.state.kind === 'loading' && (
@@ -77,29 +82,4 @@ function useExact(
   const filter = { ...criteria, user_identifier: search };
   const { state } = useQuery(isOpen ? { filter, groupBy: 'user_identifier' } : null, version);
   return isOpen && state.kind === 'ready' ? rowsOfUsers(state.value) : [];
-}
-
-function SearchForm({ route }: { route: UsersRoute }) {
-  const [typed, setTyped] = useState(route.search);
-  useEffect(() => setTyped(route.search), [route.search]);
-  const onSubmit = (event: Event): void => {
-    event.preventDefault();
-    if (typed !== route.search) navigation.go(usersHref({ ...route, search: typed }));
-  };
-  return (
-    <form class="search-form" role="search" onSubmit={onSubmit}>
-      <input
-        class="field"
-        type="search"
-        aria-label="Search users"
-        placeholder="Search users"
-        maxLength={255}
-        value={typed}
-        onInput={(event) => setTyped(event.currentTarget.value)}
-      />
-      <button type="submit" class="button">
-        Search
-      </button>
-    </form>
-  );
 }
