@@ -31,6 +31,8 @@ export const limits = Object.freeze({
   // Days of /analytics/daily, and rows of /analytics/query.
   dailyRowsMax: 400,
   reportRowsMax: 10_000,
+  // Rows that are formatted at once.
+  reportChunkRows: 250,
   // Analytics results that are cached until the next commit.
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,

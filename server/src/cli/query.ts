@@ -66,7 +66,7 @@ export const query: Command = {
       const team = await teamOf(call, store);
       const answered = await askReport(store, team.id, sent, clock()).catch(explain);
       const shown = call.switches.has('csv') ? reportCsv(answered) : reportTable(answered);
-      call.print(exactly(reportJson(answered)), shown);
+      call.print(exactly(await reportJson(answered)), shown);
     })(call);
   },
 };

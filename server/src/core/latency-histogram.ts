@@ -61,13 +61,24 @@ export function subtractHistogram(sum: Histogram, part: Histogram): void {
 
 /** The nearest-rank percentile in milliseconds; null if nothing was counted. */
 export function percentile(histogram: Histogram, percent: number): number | null {
-  let count = 0;
-  for (const own of histogram.values()) count += own;
-  if (count === 0) return null;
-  let left = Math.max(1, Math.ceil((count * percent) / 100));
-  for (const bucket of [...histogram.keys()].sort((a, b) => a - b)) {
-    left -= histogram.get(bucket) ?? 0;
-    if (left <= 0) return values[bucket] ?? null;
-  }
-  return null;
+  return percentiles(histogram, [percent])[0] ?? null;
+}
+
+/** Several percentiles in ascending order: the histogram is sorted once. */
+export function percentiles(
+  histogram: Histogram,
+  percents: readonly number[],
+): readonly (number | null)[] {
+  const buckets = [...histogram].sort(([a], [b]) => a - b);
+  const count = buckets.reduce((sum, [, own]) => sum + own, 0);
+  let at = 0;
+  let before = 0;
+  return percents.map((percent) => {
+    const rank = Math.max(1, Math.ceil((count * percent) / 100));
+    while (at < buckets.length && before + (buckets[at]?.[1] ?? 0) < rank) {
+      before += buckets[at]?.[1] ?? 0;
+      at += 1;
+    }
+    return values[buckets[at]?.[0] ?? -1] ?? null;
+  });
 }

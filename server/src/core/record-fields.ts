@@ -1,5 +1,5 @@
 import { averageLatency, successRate } from './analytics.ts';
-import { percentile } from './latency-histogram.ts';
+import { percentile, percentiles } from './latency-histogram.ts';
 import type { Measures } from './measures.ts';
 import { formatExactDollars } from './money.ts';
 import { summedNames } from './trace-fields.ts';
@@ -15,6 +15,7 @@ export interface RecordField {
 
 const percents = [50, 90, 95, 99] as const;
 type PercentileName = `p${(typeof percents)[number]}_latency_ms`;
+const percentileNames = percents.map((percent): PercentileName => `p${percent}_latency_ms`);
 
 function mapNames<N extends string>(
   names: readonly N[],
@@ -40,13 +41,10 @@ export const recordFields = {
     kind: 'latency',
     valueOf: (measures) => (measures.latency_count === 0 ? null : averageLatency(measures)),
   },
-  ...mapNames<PercentileName>(
-    percents.map((percent): PercentileName => `p${percent}_latency_ms`),
-    (_, i) => ({
-      kind: 'latency',
-      valueOf: ({ latencies }) => percentile(latencies, percents[i] ?? 0),
-    }),
-  ),
+  ...mapNames<PercentileName>(percentileNames, (_, i) => ({
+    kind: 'latency',
+    valueOf: ({ latencies }) => percentile(latencies, percents[i] ?? 0),
+  })),
 } satisfies Record<string, RecordField>;
 
 export type RecordName = keyof typeof recordFields;
@@ -58,3 +56,16 @@ export function recordText(name: RecordName, measures: Measures): string {
   const value = valueOf(measures);
   return kind === 'dollars' ? formatExactDollars(value as bigint) : String(value);
 }
+
+/** The whole record as the fields of a JSON object. All percentiles are computed at once. */
+export function recordJson(measures: Measures): string {
+  const found = percentiles(measures.latencies, percents);
+  const fields = [
+    ...plainNames.map((name) => `"${name}":${recordText(name, measures)}`),
+    ...percentileNames.map((name, i) => `"${name}":${found[i]}`),
+  ];
+  return fields.join(',');
+}
+
+/** Percentiles come last. */
+const plainNames = recordNames.slice(0, -percents.length);

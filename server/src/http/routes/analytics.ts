@@ -10,7 +10,7 @@ import type { LabelName } from '../../core/trace-fields.ts';
 import { fail } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import type { TallyList, TraceReader } from '../../store/trace-reader.ts';
-import { dayJson, groupJson, overviewJson, reportJson } from '../analytics-json.ts';
+import { dayJson, groupJson, overviewJson, reportPieces } from '../analytics-json.ts';
 import { askedIn, readAsked } from '../asked.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { jsonContentType } from '../content-type.ts';
@@ -102,7 +102,8 @@ export const getReport: Route = (app, { reader, gate, clock, replyBudget }) => {
     const { teamId } = callerOf(request);
     const sent = request.query as SentParameters;
     const answered = await askReport(reader, teamId, sent, clock(), () => !isGone(reply));
-    return replyBudget.send(request, reply, reportJson(answered));
+    const { first, rest, last } = reportPieces(answered);
+    return replyBudget.sendPieces(request, reply, first, rest, last);
   });
 };
 
