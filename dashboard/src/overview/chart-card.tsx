@@ -126,7 +126,7 @@ function Plot(props: ChartCardProps) {
       'aria-valuemax': count - 1,
       'aria-valuenow': current,
       'aria-valuetext': props.words(current),
-        onKeyDown: (event: KeyboardEvent) => onKey(event, props, current),
+      onKeyDown: (event: KeyboardEvent) => onKey(event, props, current),
       onBlur: () => props.onLookAt(null, null),
     };
   return (
