@@ -114,6 +114,14 @@ test(
           .getByRole('cell')
           .nth(1),
       ],
+      [
+        'calls with an error type',
+        view.replace('provider', 'error_type'),
+        table(/^Error types/)
+          .getByRole('row', { name: 'rate_limit' })
+          .getByRole('cell')
+          .nth(1),
+      ],
       ['calls of a day', `${view}&show=table`, cell(table(/^Calls, errors/), 0)],
       ['errors of a day', `${view}&show=table`, cell(table(/^Calls, errors/), 1)],
       ['calls of a user', '#/users?last=7d&environment=staging', cell(table(/^Users/), 1)],

@@ -1,7 +1,7 @@
 import type { QueryReply } from '../../../client/src/reading.ts';
 import { Choice } from '../parts/choice.tsx';
 import { navigation } from '../route/navigation.ts';
-import { overviewHref, splitFields } from '../route/route.ts';
+import { overviewHref, splitFields, splitRoute } from '../route/route.ts';
 import type { OverviewRoute } from '../route/route.ts';
 import { filterNames } from '../view/filters.ts';
 import { othersOf, rowsOf } from './share-row.ts';
@@ -52,21 +52,23 @@ export function Breakdown({ route, basis, models, split }: BreakdownProps) {
         </div>
       </div>
       <div class="breakdown">
-        {[['model', models] as const, [route.split, split] as const].map(([field, reply]) => (
-          <ShareTable
-            key={field}
-            title={plurals[field]}
-            route={route}
-            field={field}
-            rows={reply && rowsOf(reply, field)}
-            others={reply && othersOf(reply)}
-            total={{
-              calls: reply?.totals.call_count ?? 0,
-              costUsd: reply?.totals.total_cost_usd ?? 0,
-            }}
-            basis={basis}
-          />
-        ))}
+        {[['model', models, route] as const, [route.split, split, splitRoute(route)] as const].map(
+          ([field, reply, about]) => (
+            <ShareTable
+              key={field}
+              title={plurals[field]}
+              route={about}
+              field={field}
+              rows={reply && rowsOf(reply, field)}
+              others={reply && othersOf(reply)}
+              total={{
+                calls: reply?.totals.call_count ?? 0,
+                costUsd: reply?.totals.total_cost_usd ?? 0,
+              }}
+              basis={basis}
+            />
+          ),
+        )}
       </div>
     </section>
   );

@@ -198,6 +198,16 @@ export function isNarrowed({ question, text }: TracesRoute): boolean {
   return hasRange || hasFilters(question.filters) || text !== '';
 }
 
+/** What the second table of the overview is about: the types of errors are those of failed calls. */
+export function splitRoute(route: OverviewRoute): OverviewRoute {
+  const { question, split } = route;
+  if (split !== 'error_type' || question.filters.status !== undefined) return route;
+  return {
+    ...route,
+    question: { ...question, filters: { ...question.filters, status: ['error'] } },
+  };
+}
+
 /** The question about the traces behind a number of another view. */
 export function behind(
   route: { kind: Route['kind']; question: Question },

@@ -15,6 +15,7 @@ export interface RecordField {
 
 const percents = [50, 90, 95, 99] as const;
 type PercentileName = `p${(typeof percents)[number]}_latency_ms`;
+const percentileNames = percents.map((percent): PercentileName => `p${percent}_latency_ms`);
 
 function mapNames<N extends string>(
   names: readonly N[],
@@ -40,17 +41,19 @@ export const recordFields = {
     kind: 'latency',
     valueOf: (measures) => (measures.latency_count === 0 ? null : averageLatency(measures)),
   },
-  ...mapNames<PercentileName>(
-    percents.map((percent): PercentileName => `p${percent}_latency_ms`),
-    (_, i) => ({
-      kind: 'latency',
-      valueOf: ({ latencies }) => percentile(latencies, percents[i] ?? 0),
-    }),
-  ),
+  ...mapNames<PercentileName>(percentileNames, (_, i) => ({
+    kind: 'latency',
+    valueOf: ({ latencies }) => percentile(latencies, percents[i] ?? 0),
+  })),
 } satisfies Record<string, RecordField>;
 
 export type RecordName = keyof typeof recordFields;
 export const recordNames = Object.keys(recordFields) as readonly RecordName[];
+
+/** Whether its value comes from the latency histogram. */
+export function isPercentile(name: RecordName): boolean {
+  return (percentileNames as readonly RecordName[]).includes(name);
+}
 
 /** As in JSON. */
 export function recordText(name: RecordName, measures: Measures): string {

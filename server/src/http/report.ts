@@ -4,8 +4,10 @@ import { isWideField } from '../core/dimensions.ts';
 import type { GroupField } from '../core/dimensions.ts';
 import { noMeasures } from '../core/measures.ts';
 import type { Interval, Tally, TallyQuery, TraceCriteria } from '../core/query.ts';
+import { planQuery } from '../core/query-plan.ts';
 import { missingPartners, single } from '../core/question.ts';
 import type { SentParameters } from '../core/question.ts';
+import { isPercentile } from '../core/record-fields.ts';
 import type { RecordName } from '../core/record-fields.ts';
 import {
   Ranking,
@@ -55,7 +57,7 @@ export async function askReport(
     const { criteria, range } = askedIn(calendar, sent, nowUs, 'hour');
     const question = { teamId, criteria, isWanted, ...shapeOf(sent) };
     const { groupBy, interval } = question;
-    const report = await readReport(reader, question);
+    const report = await readReport(reader, question, calendar);
     const tallies = [...report.rows, ...report.other];
     if (interval !== null && !areStartsOf(interval, calendar, tallies)) return null;
     const isFilled = sent['fill'] !== undefined && interval !== null;
@@ -91,26 +93,49 @@ function shapeOf(sent: SentParameters) {
   };
 }
 
-async function readReport(reader: Reader, question: ReportQuestion): Promise<Report> {
+async function readReport(
+  reader: Reader,
+  question: ReportQuestion,
+  calendar: Calendar,
+): Promise<Report> {
   const { criteria, groupBy, interval, order, groupsMax } = question;
   const query: TallyQuery = { ...criteria, groupBy, interval };
-  if (interval === null) return rank(reader, question, query);
   const gather = async (more: Partial<TallyQuery>): Promise<Tally[]> => {
     const tallies: Tally[] = [];
     for await (const chunk of ask(reader, question, { ...query, ...more })) tallies.push(...chunk);
     return tallies;
   };
-  const [field, ...others] = groupBy;
-  if (field === undefined || others.length > 0 || !isWideField(field)) {
-    return reportByInterval(await gather({}), order, groupsMax);
-  }
-  // Very many groups in each interval would not fit into memory, so it first finds out which groups are wanted.
-  const { groups } = await rank(reader, question, { ...query, interval: null });
-  const only = { [field]: groups.map(([value = null]) => value) };
+  const all = async (): Promise<Report> =>
+    interval === null
+      ? rank(reader, question, query)
+      : reportByInterval(await gather({}), order, groupsMax);
+  const [field] = groupBy;
+  if (field === undefined || !isInTwoSteps(question, query, calendar)) return all();
+  const sumsOnly = !isPercentile(order.by);
+  const ranked = await rank(reader, question, { ...query, interval: null, sumsOnly });
+  // All of them are wanted.
+  if (ranked.other.length === 0 && !isWideField(field)) return all();
+  const only = { [field]: ranked.groups.map(([value = null]) => value) };
   const tallies = await gather({ filter: { ...query.filter, ...only } });
   // Read last, so that it includes every trace that the tallies include.
   const together = await gather({ groupBy: [] });
   return reportWithRest(tallies, together, order);
+}
+
+/**
+ * Whether to find out first which groups are wanted, without their latencies and intervals: those of the others would take most of the
+ * time, and those of very many groups would not fit into memory. It is not worth it if every step has to read the traces themselves.
+ */
+function isInTwoSteps(
+  { groupBy, interval, order }: ReportQuestion,
+  query: TallyQuery,
+  calendar: Calendar,
+): boolean {
+  const [field, ...others] = groupBy;
+  if (field === undefined || others.length > 0) return false;
+  if (interval !== null && isWideField(field)) return true;
+  if (planQuery(query, calendar).kind === 'traces') return false;
+  return interval !== null || (isWideField(field) && !isPercentile(order.by));
 }
 
 /** A list that may be long is ranked while it is read. */

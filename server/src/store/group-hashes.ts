@@ -24,4 +24,5 @@ export function groupHashes(filter: TraceFilter, set: DimensionSet): Buffer[] | 
   return groups.map((group) => groupHash({ set: set.number, group }));
 }
 
-const hashesMax = 1_000;
+/** Both statuses of as many users as a reply lists. */
+const hashesMax = 2_000;

@@ -9,7 +9,7 @@ import { limits } from '../../limits.ts';
 import { metadataText } from '../payload.ts';
 import { lookUpAll, lookupQuestion } from '../trace-lookups.ts';
 import type { LookupQuestion } from '../trace-lookups.ts';
-import { countedColumns, countedOfValues, prepareArrays } from './counted-traces.ts';
+import { countedColumnsOf, countedOfValues, prepareArrays } from './counted-traces.ts';
 import type { ArrayStatement, RowValues } from './counted-traces.ts';
 import { criteriaSql, eventTime } from './criteria-sql.ts';
 import type { FilterSql } from './filter-sql.ts';
@@ -70,7 +70,8 @@ class Reading {
     this.query = query;
     this.#where = criteriaSql(query);
     const hasMetadata = hasMetadataFilter(query);
-    this.#columns = hasMetadata ? `${countedColumns}, metadata, zstd_mask` : countedColumns;
+    const columns = countedColumnsOf(query);
+    this.#columns = hasMetadata ? `${columns}, metadata, zstd_mask` : columns;
     this.#tables = hasMetadata ? 'traces left join trace_payloads using (key)' : 'traces';
   }
 

@@ -23,11 +23,11 @@ export interface TileReads {
 /** If the filter names the groups, they are looked up in each bucket of the tile, instead of reading the rollups of all groups. */
 export function tileReads({ filter }: TallyQuery, { set }: RollupPlan): TileReads {
   const hashes = groupHashes(filter, set);
-  if (hashes && hashes.length <= lookedUpMax) {
+  if (hashes) {
     return {
       sqlOf: (columns) => `${everyBucket} select ${columns} from ${lookedUp}`,
       values: [JSON.stringify(hashes.map((hash) => hash.toString('hex')))],
-      areFew: true,
+      areFew: hashes.length <= fewMax,
     };
   }
   const { text, values } = filterSql(filter, 'g.');
@@ -39,7 +39,7 @@ export function tileReads({ filter }: TallyQuery, { set }: RollupPlan): TileRead
 }
 
 /** Both statuses of ten users. */
-const lookedUpMax = 20;
+const fewMax = 20;
 
 const inSet = 'team_no = ?1 and generation = ?2 and set_no = ?3 and grain = ?4';
 

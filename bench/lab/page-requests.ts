@@ -1,0 +1,82 @@
+import { execFileSync } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Page, Request } from 'playwright-core';
+import { findBrowser } from '../../dashboard/test/support/browser.ts';
+
+export interface AskedRequest {
+  /** Path and query. */
+  request: string;
+  /** From the first byte sent to the last byte received, as the browser measured it. */
+  ms: number;
+}
+
+/** The dashboard in a real browser. */
+export interface DashboardPage {
+  /** Opens an address as a copied link would, and returns what the page requested from the API until nothing was left to request. */
+  visit(fragment: string): Promise<AskedRequest[]>;
+  close(): Promise<void>;
+}
+
+/** A request that follows from an answer is sent within this time. */
+const quietMs = 200;
+const pollMs = 20;
+const deadlineMs = 60_000;
+
+export async function openDashboard(url: string, key: string): Promise<DashboardPage> {
+  const build = fileURLToPath(new URL('../../dashboard/build.ts', import.meta.url));
+  execFileSync(process.execPath, [build, '--if-stale', '--or-fail']);
+  const found = await findBrowser();
+  if ('missing' in found) throw new Error(found.missing);
+  const context = await found.browser.newContext({ viewport: { width: 1280, height: 800 } });
+  const reply = await context.request.post(`${url}/session`, { data: { key } });
+  if (reply.status() !== 201) throw new Error(await reply.text());
+  const page = await context.newPage();
+  const watched = watch(page, url);
+  return {
+    async visit(fragment) {
+      await page.goto('about:blank');
+      watched.begin();
+      await page.goto(`${url}/${fragment}`);
+      return watched.end();
+    },
+    close: () => found.browser.close(),
+  };
+}
+
+function watch(page: Page, url: string) {
+  let asked: AskedRequest[] = [];
+  let lastMs = 0;
+  const pending = new Set<Request>();
+  const isOfApi = (request: Request): boolean =>
+    /^\/(analytics|traces)\b/.test(request.url().slice(url.length));
+  page.on('request', (request) => {
+    if (isOfApi(request)) pending.add(request);
+    lastMs = performance.now();
+  });
+  page.on('requestfailed', (request) => pending.delete(request));
+  page.on('requestfinished', (request) => {
+    lastMs = performance.now();
+    if (!pending.delete(request)) return;
+    const { requestStart, responseEnd } = request.timing();
+    asked.push({ request: request.url().slice(url.length), ms: responseEnd - requestStart });
+  });
+  return {
+    begin(): void {
+      asked = [];
+      pending.clear();
+    },
+    async end(): Promise<AskedRequest[]> {
+      const startMs = performance.now();
+      // While anything is loading, the page shows a placeholder for it.
+      await page.locator('main h1').waitFor();
+      const loading = page.locator('main .bone, main .skeleton');
+      const isBusy = async (): Promise<boolean> =>
+        pending.size > 0 || performance.now() - lastMs < quietMs || (await loading.count()) > 0;
+      while (await isBusy()) {
+        if (performance.now() - startMs > deadlineMs) throw new Error('the page is never quiet');
+        await new Promise((resolve) => setTimeout(resolve, pollMs));
+      }
+      return asked;
+    },
+  };
+}
