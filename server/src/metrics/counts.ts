@@ -1,8 +1,12 @@
 /** Plain counts on the hot path: a library's counters look up their labels each time, which costs more than the rest of a request's log. */
 
-/** Counts by one name. */
+/** Counts by one name. Known names start at 0, so that the first event shows as an increase. */
 export class CountsByName {
-  readonly #counts = new Map<string, number>();
+  readonly #counts: Map<string, number>;
+
+  constructor(names: readonly string[] = []) {
+    this.#counts = new Map(names.map((name) => [name, 0]));
+  }
 
   add(name: string, amount = 1): void {
     this.#counts.set(name, (this.#counts.get(name) ?? 0) + amount);

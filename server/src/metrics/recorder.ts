@@ -1,8 +1,19 @@
 import type { RollSpeed } from '../core/dimensions.ts';
 import type { Trace } from '../core/trace.ts';
+import { errorTable } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { CountsByName, Distribution } from './counts.ts';
 import { bounds } from './declarations.ts';
 import { TeamUsage } from './team-usage.ts';
+
+const errorCodes = Object.keys(errorTable);
+/** The usual ones. */
+const storeErrorCodes: readonly ErrorCode[] = [
+  'disk_full',
+  'store_unavailable',
+  'outcome_unknown',
+  'internal',
+];
 
 /** The requests of one route. */
 export class RouteCounts {
@@ -32,11 +43,11 @@ interface Roll {
 /** Counts what the service does. It is told of each event in one place: the request hook, the failure log, admission, the store's events. */
 export class Recorder {
   readonly routes = new Map<string, { method: string; route: string; counts: RouteCounts }>();
-  readonly failures = new CountsByName();
+  readonly failures = new CountsByName(errorCodes);
   /** How often a caller was found in the cache or had to be looked up in the store. */
   readonly keyLookups = { api_key: { hit: 0, miss: 0 }, session: { hit: 0, miss: 0 } };
-  readonly signals = new CountsByName();
-  readonly storeErrors = new CountsByName();
+  readonly signals = new CountsByName(['stored', 'duplicate', 'skipped', 'rejected']);
+  readonly storeErrors = new CountsByName(storeErrorCodes);
   readonly commits = {
     seconds: new Distribution(bounds.seconds),
     rows: new Distribution(bounds.rows),
@@ -78,7 +89,7 @@ export class Recorder {
     this.teamUsage?.add(teamId, traces);
   }
 
-  noteFailedWrite(code: string): void {
+  noteFailedWrite(code: ErrorCode): void {
     this.storeErrors.add(code);
   }
 
