@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { freePort } from '../../server/test/process/helpers.ts';
 import type { Bench } from '../lab/bench.ts';
 import { smallPayloads } from '../lab/bodies.ts';
-import { freePort } from '../lab/free-port.ts';
 import { fire } from '../lab/load.ts';
 import { cpuSeconds, startService } from '../lab/processes.ts';
 import type { Running } from '../lab/processes.ts';

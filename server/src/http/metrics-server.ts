@@ -57,6 +57,8 @@ export async function serveMetrics(
 
   server.listen(port, host);
   await once(server, 'listening');
+  // A connection that cannot be accepted must not end the process.
+  server.on('error', () => {});
   return {
     port: (server.address() as AddressInfo).port,
     async stop() {

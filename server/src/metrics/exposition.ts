@@ -44,12 +44,7 @@ type Read = () => readonly Sample[] | Promise<readonly Sample[]>;
 
 /** A metric of the registry whose values are read from our counts. The registry asks for a name and `get`, and formats the rest. */
 function register(registry: Registry, { kind, name, help }: Declaration, read: Read): void {
-  const metric = {
-    name,
-    get: async () => ({ name, help, type: kind, values: await read() }),
-    // Counts are of this process alone and are never reset.
-    reset: () => {},
-  };
+  const metric = { name, get: async () => ({ name, help, type: kind, values: await read() }) };
   registry.registerMetric(metric as unknown as Metric);
 }
 
