@@ -5,8 +5,10 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { installInEmptyFolder, pack, runToEnd, strangerEnvironment } from '../../scripts/pack.ts';
+import { findBrowser } from '../../../dashboard/test/support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 
 const server = fileURLToPath(new URL('../../', import.meta.url));
@@ -38,9 +40,12 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     );
   });
 
-  test('it starts, stores a trace, shows the dashboard, is verified and stops', async () => {
+  test('it starts, stores a trace, shows it in a browser, serves metrics, is verified and stops', async (t) => {
     const launcher = join(folder, 'node_modules/.bin/tracetally');
-    service = spawn(launcher, ['--port', '0'], { cwd: folder, env: strangerEnvironment });
+    service = spawn(launcher, ['--port', '0', '--metrics-listen', '127.0.0.1:0'], {
+      cwd: folder,
+      env: strangerEnvironment,
+    });
     let stdout = '';
     let stderr = '';
     service.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
@@ -59,8 +64,11 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     assert.equal(posted.status, 201, await posted.text());
     const models = await (await fetch(`${url}/analytics/by-model`, { headers })).json();
     assert.equal((models as { model: string }[])[0]?.model, 'm');
-    const page = await (await fetch(`${url}/`)).text();
-    assert.match(page, /<script type="module"/);
+    const [metricsUrl = ''] = /http:\S+\/metrics/.exec(stderr) ?? [];
+    const metrics = await (await fetch(metricsUrl)).text();
+    assert.match(metrics, /^tracetally_traces_stored_total 1$/m);
+    const [link = ''] = /\S+#code=\S+/.exec(stdout) ?? [];
+    await showDashboard(t, link);
     // What it prints can be pasted.
     assert.match(stdout, /npx tracetally/);
 
@@ -69,3 +77,18 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     assert.equal(await ended, 0, stderr);
   });
 });
+
+/** Signs in with the printed link, and sees the trace that was posted. */
+async function showDashboard(t: TestContext, link: string): Promise<void> {
+  const found = await findBrowser();
+  if ('missing' in found) return t.diagnostic(found.missing);
+  const { browser } = found;
+  try {
+    const page = await browser.newPage();
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.getByText('$0.50').first().waitFor();
+  } finally {
+    await browser.close();
+  }
+}
