@@ -49,6 +49,7 @@ import type { ServerSettings } from './server-options.ts';
 import { openSessions } from './sessions.ts';
 import { openSignalLog } from './signal-log.ts';
 import { refuseUnknownParameters } from './strict-query.ts';
+import { openValidators } from './validators.ts';
 
 /** Every endpoint, under the base path. */
 const routes: readonly Route[] = [
@@ -95,6 +96,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   if (recorder) watchRequests(app, recorder);
   refuseUnknownParameters(app);
   acceptBodies(app, bodyBudget, basePath);
+  app.setValidatorCompiler(openValidators(options.clock, () => app.getSchemas()));
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(failures, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));

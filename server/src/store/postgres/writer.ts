@@ -23,6 +23,8 @@ export class Writer implements TraceWriter {
   /** Teams with waiting or running writes, in the order of their turns. */
   readonly #lines = new Map<string, TeamLine>();
   #sharedRunning = 0;
+  /** Whether a transaction is running that was sent after another one, before that had ended. */
+  #isFollowing = false;
   #apartRunning = 0;
   #idle: (() => void)[] = [];
 
@@ -105,27 +107,32 @@ export class Writer implements TraceWriter {
   }
 
   #startShared(free: readonly TeamLine[]): void {
-    if (this.#sharedRunning >= limits.postgresSharedWritersMax) return;
-    const following = this.#sharedRunning === 0 ? [] : this.#following();
-    const isWorthIt = rowsWaiting(following) >= limits.postgresFollowingRowsMin;
-    const lines = isWorthIt ? [...free, ...following] : free;
-    if (lines.length > 0) void this.#runShared(takeFairly(lines));
+    if (free.length > 0 && this.#sharedRunning < limits.postgresSharedWritersMax) {
+      this.#sharedRunning += 1;
+      void this.#runShared(takeFairly(free), () => (this.#sharedRunning -= 1));
+    }
+    if (this.#sharedRunning === 0 || this.#isFollowing) return;
+    const following = this.#following();
+    if (rowsWaiting(following) < limits.postgresFollowingRowsMin) return;
+    this.#isFollowing = true;
+    void this.#runShared(takeFairly(following), () => (this.#isFollowing = false));
   }
 
   /** The teams whose next transaction may be sent now, although one is running. */
   #following(): TeamLine[] {
-    return [...this.#lines.values()].filter(
-      ({ teamId, running, waiting, isApart }) =>
-        running.length === 1 && waiting.length > 0 && !isApart && this.#store.mayFollow(teamId),
+    const lines = [...this.#lines.values()].filter(
+      ({ running, waiting, isApart }) => running.length === 1 && waiting.length > 0 && !isApart,
     );
+    const lanes = lines.map(({ teamId }) => this.#store.laneOf(teamId));
+    const lane = lanes.find((one) => one !== null);
+    return lane ? lines.filter((_, i) => lanes[i] === lane) : [];
   }
 
-  async #runShared(taken: readonly Waiting[]): Promise<void> {
-    this.#sharedRunning += 1;
+  async #runShared(taken: readonly Waiting[], onEnd: () => void): Promise<void> {
     const lines = this.#occupy(taken);
     const startMs = performance.now();
     const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
-    this.#sharedRunning -= 1;
+    onEnd();
     this.#report(taken, outcomes, startMs);
     this.#settle(taken, lines, outcomes);
   }
