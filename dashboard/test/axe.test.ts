@@ -21,15 +21,15 @@ async function stumblingBlocks(page: Page, only: string[] | null): Promise<strin
       ...(values !== null && { runOnly: { type: 'rule', values } }),
     });
     if (passes.length === 0) throw new Error('axe has looked at nothing');
-    return violations
-      .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-      .map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`);
+    return violations.map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
+    );
   }, only);
 }
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(
-    `axe finds no serious problem in any view in the ${colorScheme} theme`,
+    `axe finds no problem in any view in the ${colorScheme} theme`,
     inBrowser(
       async ({ page, home, service, key, link, open, go }) => {
         const isClear = async (): Promise<void> =>
@@ -83,6 +83,11 @@ for (const colorScheme of ['light', 'dark'] as const) {
         await page.keyboard.press('ArrowLeft');
         await page.getByRole('button', { name: 'Filter', exact: true }).click();
         await page.getByRole('form', { name: 'Add a filter' }).waitFor();
+        await isClear();
+        await page
+          .getByRole('combobox', { name: 'Time range' })
+          .selectOption({ label: 'Custom dates…' });
+        await page.getByLabel('First day').waitFor();
         await isClear();
         await go('#/users');
         await page.getByRole('table', { name: /^Users/ }).waitFor();

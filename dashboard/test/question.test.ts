@@ -99,35 +99,44 @@ test(
     const { page } = visit;
     await recordDays(visit.service, visit.key, { days: 10, perDay: 12 });
     const view = '#/?last=7d&environment=staging&split=provider';
-    await visit.open(view);
-    const places: [name: string, place: () => Locator][] = [
-      ['Calls', () => figure(page, 'Calls').getByRole('link')],
-      ['Errors', () => figure(page, 'Errors').getByRole('link')],
-      [
-        'a model',
-        () =>
-          page.getByRole('region', { name: 'Models' }).getByRole('cell').nth(1).getByRole('link'),
-      ],
+    const cell = (table: Locator, column: number): Locator =>
+      table.locator('tbody').getByRole('row').nth(1).getByRole('cell').nth(column);
+    const table = (name: RegExp): Locator => page.getByRole('table', { name });
+    const places: [name: string, view: string, place: Locator][] = [
+      ['calls', view, figure(page, 'Calls')],
+      ['errors', view, figure(page, 'Errors')],
+      ['calls of a model', view, cell(table(/^Models/), 1)],
       [
         'calls without a provider',
-        () =>
-          page
-            .getByRole('region', { name: 'Providers' })
-            .getByRole('row', { name: 'not set' })
-            .getByRole('cell')
-            .nth(1)
-            .getByRole('link'),
+        view,
+        table(/^Providers/)
+          .getByRole('row', { name: 'not set' })
+          .getByRole('cell')
+          .nth(1),
       ],
+      ['calls of a day', `${view}&show=table`, cell(table(/^Calls, errors/), 0)],
+      ['errors of a day', `${view}&show=table`, cell(table(/^Calls, errors/), 1)],
+      ['calls of a user', '#/users?last=7d&environment=staging', cell(table(/^Users/), 1)],
     ];
-    for (const [name, place] of places) {
-      await visit.go(view);
-      const shown = await exactNumber(place());
+    const follow = async (name: string, place: Locator): Promise<void> => {
+      const link = place.getByRole('link');
+      const shown = await exactNumber(link);
       assert.ok(shown !== null && shown > 0, name);
-      await place().click();
+      await link.click();
       await page.getByRole('heading', { name: 'Traces', level: 1 }).waitFor();
-      await eventually(async () => assert.match(page.url(), /last=7d.*environment=staging/));
+      await eventually(async () => assert.match(page.url(), /environment=staging/));
       assert.deepEqual(await countListed(page), { said: shown, listed: shown }, name);
+    };
+    await visit.open(view);
+    for (const [name, address, place] of places) {
+      await visit.go(address);
+      await follow(name, place);
     }
+    // A layer of a bar, as a number.
+    await visit.go(`${view}&show=table&stack=feature_name`);
+    await page.getByRole('group', { name: 'Show for each' }).getByText('Calls').click();
+    await page.waitForURL(/measure=calls/);
+    await follow('calls of a feature on a day', cell(table(/^Calls by feature/), 0));
   }),
 );
 
@@ -286,7 +295,7 @@ test(
   'a copied link opens the same view in a fresh browser after signing in, and never has a key',
   inBrowser(async (visit) => {
     const { page, home, key, keyId, context } = visit;
-    await recordDays(visit.service, key, { days: 3, perDay: 12 });
+    await recordDays(visit.service, key, { days: 5, perDay: 12 });
     await visit.open();
     await chooseRange(page, 'Last 30 days');
     await page.getByRole('group', { name: 'Stacked by' }).getByText('Environment').click();
@@ -296,6 +305,9 @@ test(
     const link = page.url();
     assert.equal(link, `${home}#/?last=30d&model=alpha&stack=environment&show=table`);
     assert.ok(!link.includes(key) && !link.includes(keyId));
+    // All of it has been loaded.
+    await page.getByText('no calls before').first().waitFor();
+    await page.getByRole('table', { name: /^Features/ }).waitFor();
     const text = await page.getByRole('main').innerText();
     const browser = context.browser();
     assert.ok(browser !== null);
@@ -308,6 +320,28 @@ test(
       await tab.getByRole('table', { name: 'Cost by environment over time' }).waitFor();
       assert.equal(tab.url(), link);
       await eventually(async () => assert.equal(await tab.getByRole('main').innerText(), text));
+      // Other views, also in the middle of a list.
+      const views = ['#/users?last=30d&model=alpha&search=user&order=calls', '#/traces?last=30d'];
+      for (const view of views) {
+        await visit.go(view);
+        const older = page.getByRole('link', { name: 'Older' });
+        if (view.startsWith('#/traces')) await older.click();
+        await page
+          .getByText(/^No more traces|user-1/)
+          .first()
+          .waitFor();
+        const [address, shown] = [page.url(), await page.locator('tbody').innerText()];
+        assert.ok(!address.includes(key) && !address.includes(keyId));
+        await tab.goto('about:blank');
+        await tab.goto(address);
+        await eventually(async () => {
+          // How long ago something was changes while the test runs.
+          const times = /\d+ (s|min|h) ago/g;
+          const there = (await tab.locator('tbody').innerText()).replaceAll(times, '');
+          assert.equal(there, shown.replaceAll(times, ''));
+        });
+        assert.equal(tab.url(), address);
+      }
     } finally {
       await fresh.close();
     }

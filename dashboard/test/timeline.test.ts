@@ -105,12 +105,17 @@ test(
     }
     await page.getByRole('group', { name: 'Calls of the same' }).getByText('Session').click();
     await eventually(async () => assert.equal((await began()).length, 4));
-    await table.getByRole('link').last().click();
+    await table.getByRole('rowheader').getByRole('link').last().click();
     await page.waitForURL(`${home}#/traces/${elsewhere.id}`);
     await page.getByRole('group', { name: 'Calls of the same' }).getByText('Session').click();
     await page.getByRole('link', { name: 'Show as a list' }).click();
     await page.getByText('4 traces, newest first').waitFor();
     await page.getByRole('list', { name: 'Filters' }).getByText('s <b>1</b>').waitFor();
+    await page.goBack();
+    await page.getByRole('group', { name: 'Calls of the same' }).getByText('Session').click();
+    await table.getByRole('link', { name: 'worker', exact: true }).click();
+    await page.waitForURL(`${home}#/traces?model=worker&session_id=s+%3Cb%3E1%3C%2Fb%3E`);
+    await page.getByText('1 trace, newest first').waitFor();
   }),
 );
 

@@ -30,6 +30,7 @@ const overview = (wishes: Partial<OverviewRoute> = {}): OverviewRoute => ({
   split: 'feature_name',
   share: null,
   form: 'charts',
+  measure: 'cost',
   ...wishes,
 });
 const users = (wishes: Partial<UsersRoute> = {}): UsersRoute => ({
@@ -55,13 +56,14 @@ test('an address is a view, and a view is an address', () => {
     ['#/?last=30d', overview({ question: withRange(lastDays(30)) }), ''],
     ['#/?period=all', overview({ question: withRange({ kind: 'all' }) }), ''],
     [
-      '#/?model=gpt-4o&model=claude&feature_name=&stack=environment&split=provider&share=calls&show=table',
+      '#/?model=gpt-4o&model=claude&feature_name=&stack=environment&split=provider&share=calls&show=table&measure=errors',
       overview({
         question: { range: null, filters: { model: ['gpt-4o', 'claude'], feature_name: [''] } },
         stack: 'environment',
         split: 'provider',
         share: 'calls',
         form: 'table',
+        measure: 'errors',
       }),
       '',
     ],

@@ -3,6 +3,7 @@ import type { QueryTotals } from '../../../client/src/reading.ts';
 import { exactCount, shortCount } from '../format/count.ts';
 import { axisMoney, exactMoney } from '../format/money.ts';
 import { Count, TotalCost } from '../parts/quantity.tsx';
+import type { MeasureName } from '../route/route.ts';
 import type { FilterField } from '../view/filters.ts';
 import { sum } from './series.ts';
 
@@ -30,8 +31,8 @@ const counts = {
   wholeNumbers: true,
 };
 
-export const measures: readonly Measure[] = [
-  {
+export const measures: Readonly<Record<MeasureName, Measure>> = {
+  cost: {
     name: 'Cost',
     of: costOf,
     format: axisMoney,
@@ -42,18 +43,18 @@ export const measures: readonly Measure[] = [
     ),
     filter: {},
   },
-  {
+  calls: {
     name: 'Calls',
     of: callsOf,
     ...counts,
     show: (rows) => <Count value={sum(rows.map(callsOf))} />,
     filter: {},
   },
-  {
+  errors: {
     name: 'Errors',
     of: errorsOf,
     ...counts,
     show: (rows) => <Count value={sum(rows.map(errorsOf))} />,
     filter: { status: 'error' },
   },
-];
+};

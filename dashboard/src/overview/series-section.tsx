@@ -2,7 +2,7 @@ import { useState } from 'preact/hooks';
 import type { QueryTotals } from '../../../client/src/reading.ts';
 import { Choice } from '../parts/choice.tsx';
 import { navigation } from '../route/navigation.ts';
-import { behind, overviewHref, stackFields, tracesHref } from '../route/route.ts';
+import { behind, measureNames, overviewHref, stackFields, tracesHref } from '../route/route.ts';
 import type { OverviewRoute } from '../route/route.ts';
 import { rangeName } from '../question/range-picker.tsx';
 import { filterNames } from '../view/filters.ts';
@@ -90,13 +90,8 @@ function Charts({ route, range, buckets, totals, layers }: SeriesSectionProps) {
   return (
     <>
       <div class="charts">
-        {measures.map((measure) => (
-          <StackChart
-            key={measure.name}
-            {...shared(measure.name)}
-            measure={measure}
-            layers={layers}
-          />
+        {measureNames.map((name) => (
+          <StackChart key={name} {...shared(name)} measure={measures[name]} layers={layers} />
         ))}
       </div>
       <div class="charts two">

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import type { ComponentChildren } from 'preact';
 import type { QueryTotals } from '../../../client/src/reading.ts';
 import { columnMoney } from '../format/money.ts';
 import { Choice } from '../parts/choice.tsx';
@@ -6,9 +6,11 @@ import { DownloadCsv } from '../parts/download-csv.tsx';
 import { NameLink } from '../parts/name-link.tsx';
 import { Count, Duration, TotalCost } from '../parts/quantity.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
-import { behind, tracesHref } from '../route/route.ts';
+import { navigation } from '../route/navigation.ts';
+import { behind, measureNames, overviewHref, tracesHref } from '../route/route.ts';
 import type { OverviewRoute } from '../route/route.ts';
 import { filterNames } from '../view/filters.ts';
+import type { Range } from '../view/range.ts';
 import { measures } from './measures.tsx';
 import type { Measure } from './measures.tsx';
 import { otherKey, percentiles, tokenKinds } from './series.ts';
@@ -22,8 +24,6 @@ interface SeriesTablesProps {
 
 /** The numbers of all charts, latest first. */
 export function SeriesTables({ route, buckets, layers }: SeriesTablesProps) {
-  const [name, setName] = useState<Measure['name']>('Cost');
-  const measure = measures.find((one) => one.name === name) ?? measures[0];
   return (
     <div class="series-tables">
       <TotalsTable route={route} buckets={buckets} />
@@ -31,17 +31,22 @@ export function SeriesTables({ route, buckets, layers }: SeriesTablesProps) {
         <h3>By {filterNames[route.stack].toLowerCase()}</h3>
         <Choice
           label="Show for each"
-          options={measures.map((one) => ({ value: one.name, label: one.name }))}
-          value={name}
-          onChange={setName}
+          options={measureNames.map((value) => ({ value, label: measures[value].name }))}
+          value={route.measure}
+          onChange={(measure) => navigation.go(overviewHref({ ...route, measure }))}
         />
       </div>
-      {layers === null || measure === undefined ? (
+      {layers === null ? (
         <div class="card">
           <Skeleton rows={6} class="table-skeleton" />
         </div>
       ) : (
-        <GroupsTable route={route} buckets={buckets} layers={layers} measure={measure} />
+        <GroupsTable
+          route={route}
+          buckets={buckets}
+          layers={layers}
+          measure={measures[route.measure]}
+        />
       )}
     </div>
   );
@@ -114,12 +119,20 @@ function TotalsTable({ route, buckets }: Omit<SeriesTablesProps, 'layers'>) {
                   <time dateTime={start}>{label}</time>
                 </th>
                 <td class="number">
-                  <a class="figure-link" href={tracesHref({ question: behind(route, {}, range) })}>
+                  <CallsLink
+                    href={tracesHref({ question: behind(route, {}, range) })}
+                    count={totals.call_count}
+                  >
                     <Count value={totals.call_count} />
-                  </a>
+                  </CallsLink>
                 </td>
                 <td class="number">
-                  <ErrorsLink route={route} bucket={{ range, totals }} />
+                  <CallsLink
+                    href={tracesHref({ question: behind(route, { status: 'error' }, range) })}
+                    count={totals.error_count}
+                  >
+                    <Count value={totals.error_count} />
+                  </CallsLink>
                 </td>
                 <td class="number">
                   <TotalCost
@@ -147,18 +160,18 @@ function TotalsTable({ route, buckets }: Omit<SeriesTablesProps, 'layers'>) {
   );
 }
 
-interface ErrorsLinkProps {
-  route: OverviewRoute;
-  bucket: Pick<Bucket, 'range' | 'totals'>;
+interface CallsLinkProps {
+  href: string;
+  /** Without any, there is nothing to lead to. */
+  count: number;
+  children: ComponentChildren;
 }
 
-function ErrorsLink({ route, bucket: { range, totals } }: ErrorsLinkProps) {
-  const count = <Count value={totals.error_count} />;
-  if (totals.error_count === 0) return count;
-  const question = behind(route, { status: 'error' }, range);
+function CallsLink({ href, count, children }: CallsLinkProps) {
+  if (count === 0) return <>{children}</>;
   return (
-    <a class="figure-link" href={tracesHref({ question })}>
-      {count}
+    <a class="figure-link" href={href}>
+      {children}
     </a>
   );
 }
@@ -214,7 +227,14 @@ function GroupsTable({ route, buckets, layers, measure }: GroupsTableProps) {
                 <th scope="row">{buckets[index]?.label}</th>
                 {layers.map((layer) => (
                   <td key={layer.key} class="number">
-                    {measure.show(layer.parts.slice(index, index + 1), formatCost)}
+                    <Part
+                      route={route}
+                      measure={measure}
+                      layer={layer}
+                      range={buckets[index]?.range}
+                      totals={layer.parts[index]}
+                      formatCost={formatCost}
+                    />
                   </td>
                 ))}
               </tr>
@@ -223,5 +243,30 @@ function GroupsTable({ route, buckets, layers, measure }: GroupsTableProps) {
         </table>
       </div>
     </>
+  );
+}
+
+interface PartProps {
+  route: OverviewRoute;
+  measure: Measure;
+  layer: Layer;
+  range: Range | undefined;
+  totals: QueryTotals | undefined;
+  formatCost: (usd: number) => string;
+}
+
+/** A layer of one bar. All others together have no link, since they cannot be filtered by. */
+function Part({ route, measure, layer, range, totals, formatCost }: PartProps) {
+  if (totals === undefined) return null;
+  const shown = measure.show([totals], formatCost);
+  if (layer.key === otherKey) return <>{shown}</>;
+  const more = { ...measure.filter, [route.stack]: layer.value ?? null };
+  return (
+    <CallsLink
+      href={tracesHref({ question: behind(route, more, range) })}
+      count={more.status === 'error' ? totals.error_count : totals.call_count}
+    >
+      {shown}
+    </CallsLink>
   );
 }

@@ -16,6 +16,9 @@ export const splitFields = ['feature_name', 'environment', 'provider', 'error_ty
 export type StackField = (typeof stackFields)[number];
 export type SplitField = (typeof splitFields)[number];
 
+export const measureNames = ['cost', 'calls', 'errors'] as const;
+export type MeasureName = (typeof measureNames)[number];
+
 export const userOrders = ['cost', 'calls', 'errors', 'p95'] as const;
 export type UserOrder = (typeof userOrders)[number];
 
@@ -27,6 +30,8 @@ export interface OverviewRoute {
   /** Null: by cost if any call has one. */
   share: 'cost' | 'calls' | null;
   form: 'charts' | 'table';
+  /** Which of the stacked charts the table shows. */
+  measure: MeasureName;
 }
 
 export interface UsersRoute {
@@ -64,6 +69,7 @@ const overviewDefaults = {
   split: 'feature_name',
   share: null,
   form: 'charts',
+  measure: 'cost',
 } as const;
 const usersDefaults = { question: noQuestion, search: '', order: 'cost' } as const;
 const tracesDefaults = { question: noQuestion, page: 1, cursor: null, text: '' } as const;
@@ -91,6 +97,7 @@ function overviewOf(question: Question, query: URLSearchParams): OverviewRoute {
     split: oneOf(splitFields, query.get('split')) ?? overviewDefaults.split,
     share: oneOf(['cost', 'calls'], query.get('share')) ?? overviewDefaults.share,
     form: oneOf(['charts', 'table'], query.get('show')) ?? overviewDefaults.form,
+    measure: oneOf(measureNames, query.get('measure')) ?? overviewDefaults.measure,
   };
 }
 
@@ -114,12 +121,13 @@ export const homeHref = '#/';
 type Wishes<R> = Partial<Omit<R, 'kind'>>;
 
 export function overviewHref(wishes: Wishes<OverviewRoute> = {}): string {
-  const { question, stack, split, share, form } = { ...overviewDefaults, ...wishes };
+  const { question, stack, split, share, form, measure } = { ...overviewDefaults, ...wishes };
   return href('#/', question, [
     ['stack', stack === overviewDefaults.stack ? '' : stack],
     ['split', split === overviewDefaults.split ? '' : split],
     ['share', share ?? ''],
     ['show', form === overviewDefaults.form ? '' : form],
+    ['measure', measure === overviewDefaults.measure ? '' : measure],
   ]);
 }
 
@@ -138,6 +146,11 @@ export function tracesHref(wishes: Wishes<TracesRoute> = {}): string {
     ['page', page === 1 ? '' : String(page)],
     ['cursor', cursor ?? ''],
   ]);
+}
+
+/** The first page of this question. */
+export function tracesRoute(question: Question): TracesRoute {
+  return { kind: 'traces', ...tracesDefaults, question };
 }
 
 export function traceHref(id: string): string {

@@ -6,10 +6,12 @@ import { useLoad } from '../live/loader.ts';
 import { Choice } from '../parts/choice.tsx';
 import { DownloadCsv } from '../parts/download-csv.tsx';
 import { Failure } from '../parts/failure.tsx';
+import { NameLink } from '../parts/name-link.tsx';
 import { CallCost, Duration } from '../parts/quantity.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
 import { Status } from '../parts/status.tsx';
-import { traceHref, tracesHref } from '../route/route.ts';
+import { traceHref, tracesHref, tracesRoute } from '../route/route.ts';
+import type { TracesRoute } from '../route/route.ts';
 import { useSession } from '../session/session.ts';
 import { sheetOfTraces } from '../traces/trace-sheet.ts';
 import { filterNames } from '../view/filters.ts';
@@ -70,7 +72,7 @@ function Timeline({ kind, value, current }: TimelineProps) {
 function TimelineTable({ kind, value, current, list }: TimelineProps & { list: TraceList }) {
   const calls = timelineOf(list.traces);
   const formatCost = columnMoney(calls.map(({ trace }) => trace.cost_usd));
-  const question = { range: null, filters: { [kind]: [value] } };
+  const listed = tracesRoute({ range: null, filters: { [kind]: [value] } });
   return (
     <>
       <div class="table-card timeline-card" tabIndex={0} role="region" aria-label="Timeline">
@@ -98,6 +100,7 @@ function TimelineTable({ kind, value, current, list }: TimelineProps & { list: T
             {calls.map((call) => (
               <TimelineRow
                 key={call.trace.id}
+                listed={listed}
                 call={call}
                 isCurrent={call.trace.id === current}
                 formatCost={formatCost}
@@ -107,7 +110,7 @@ function TimelineTable({ kind, value, current, list }: TimelineProps & { list: T
         </table>
       </div>
       <div class="timeline-end">
-        <a href={tracesHref({ question })}>
+        <a href={tracesHref(listed)}>
           {list.next_cursor === null ? 'Show as a list' : `More than ${callsMax}: show all`}
         </a>
         <DownloadCsv name="Timeline" sheet={() => sheetOfTraces(calls.map(({ trace }) => trace))} />
@@ -117,12 +120,14 @@ function TimelineTable({ kind, value, current, list }: TimelineProps & { list: T
 }
 
 interface TimelineRowProps {
+  /** The calls of the run or session as a list, which a name narrows. */
+  listed: TracesRoute;
   call: TimelineCall;
   isCurrent: boolean;
   formatCost: (usd: number) => string;
 }
 
-function TimelineRow({ call, isCurrent, formatCost }: TimelineRowProps) {
+function TimelineRow({ listed, call, isCurrent, formatCost }: TimelineRowProps) {
   const { trace, offsetMs, left, width } = call;
   const place = {
     left: `${Math.min(99, left * 100)}%`,
@@ -141,12 +146,10 @@ function TimelineRow({ call, isCurrent, formatCost }: TimelineRowProps) {
         )}
       </th>
       <td>
-        <span class="clipped" title={trace.model}>
-          <bdi>{trace.model}</bdi>
-        </span>
+        <NameLink route={listed} field="model" value={trace.model} />
         {trace.feature_name !== null && (
-          <span class="row-prompt" title={trace.feature_name}>
-            <bdi>{trace.feature_name}</bdi>
+          <span class="row-prompt">
+            <NameLink route={listed} field="feature_name" value={trace.feature_name} />
           </span>
         )}
       </td>

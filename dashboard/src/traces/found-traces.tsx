@@ -1,4 +1,5 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import { tracesPerPage } from '../api/reads.ts';
 import { counted } from '../format/count.ts';
 import { exactTime } from '../format/moment.ts';
 import { useLoad } from '../live/loader.ts';
@@ -117,7 +118,9 @@ interface SearchEndProps {
 function SearchEnd({ route, finding, isSearching }: SearchEndProps) {
   const { traces, nextCursor, searchedTo } = finding;
   const isFirst = route.cursor === null;
-  const back = searchedTo === null ? null : exactTime(Date.parse(searchedTo));
+  // A full page says where it ends by its last row.
+  const isFull = traces.length >= tracesPerPage;
+  const back = searchedTo === null || isFull ? null : exactTime(Date.parse(searchedTo));
   const isEmpty = traces.length === 0;
   return (
     <nav class="pager" aria-label="Pages">

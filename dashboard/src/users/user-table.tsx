@@ -82,10 +82,17 @@ export function UserTable({ route, rows, reply }: UserTableProps) {
   );
 }
 
+const extremes: Record<UserOrder, string> = {
+  cost: 'the highest cost',
+  calls: 'the most calls',
+  errors: 'the most errors',
+  p95: 'the highest p95 latency',
+};
+
 /** What the table leaves out. */
 function noteOf({ search, order }: UsersRoute, { rows, other }: QueryReply): string {
   if (other.length === 0) return '';
-  const listed = `${exactCount(rows.length)} users with the highest ${names[order].toLowerCase()}`;
+  const listed = `${exactCount(rows.length)} users with ${extremes[order]}`;
   if (search === '') return `The ${listed}; search to find others.`;
   return `Searched the ${listed}. To find any other user, enter the complete identifier.`;
 }

@@ -68,8 +68,10 @@ export function spanParameters({ fromMs, toMs }: Span): Record<string, string> {
 export function spanWords(from: number, to: number): string {
   if (from % dayMs !== 0 || to % dayMs !== 0) {
     const [first, last] = [dateOf(from), dateOf(to)];
-    const end = first === last ? clockOf(to) : `${shortDay(last)}, ${clockOf(to)}`;
-    return `${shortDay(first)}, ${clockOf(from)} – ${end}`;
+    if (first === last) return `${shortDay(first)}, ${clockOf(from)} – ${clockOf(to)}`;
+    // A day that begins needs no clock.
+    const start = from % dayMs === 0 ? '' : `, ${clockOf(from)}`;
+    return `${shortDay(first)}${start} – ${shortDay(last)}, ${clockOf(to)}`;
   }
   const [first, last] = [dateOf(from), addDays(dateOf(to), -1)];
   const year = last.slice(0, 4);
