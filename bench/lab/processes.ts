@@ -27,9 +27,27 @@ export function startControl(file: string, args: readonly string[] = []): Promis
  * The real service on this database, such as `sqlite:…` or `postgres://…`, started in the usual way; from another checkout if
  * one is given.
  */
-export function startService(database: string, checkout: string | null = null): Promise<Running> {
-  const args = ['serve', '--port', '0', '--log-level', 'warn'];
-  const child = spawnCli(args, environmentFor(database), launcherOf(checkout));
+export function startService(
+  database: string,
+  checkout: string | null = null,
+  flags: readonly string[] = [],
+): Promise<Running> {
+  return startLauncher(database, launcherOf(checkout), flags);
+}
+
+/** The service that was installed from its npm package in this folder. */
+export function startPacked(database: string, folder: string): Promise<Running> {
+  const launcher = join(folder, 'node_modules/tracetally/bin/tracetally.js');
+  return startLauncher(database, { launcher }, []);
+}
+
+function startLauncher(
+  database: string,
+  how: HowToRun,
+  flags: readonly string[],
+): Promise<Running> {
+  const args = ['serve', '--port', '0', '--log-level', 'warn', ...flags];
+  const child = spawnCli(args, environmentFor(database), how);
   child.stderr.pipe(process.stderr);
   return whenListening('the service', child);
 }

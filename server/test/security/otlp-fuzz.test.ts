@@ -176,7 +176,13 @@ test(`${bodiesCount} mutated bodies get a 200, a 400 or a 413 with a reason, and
     (statuses.get(200) ?? 0) > bodiesCount / 20 && (statuses.get(400) ?? 0) > bodiesCount / 20,
   );
   assert.ok(partial > 0);
-  assert.doesNotMatch(service.log(), /"level":"(?:error|fatal|warn)"/);
+  // So many refusals are logged in summary, as a warning.
+  const alarms = service
+    .log()
+    .split('\n')
+    .filter((line) => /"level":"(?:error|fatal|warn)"/.test(line))
+    .filter((line) => !line.includes('more requests failed than were logged individually'));
+  assert.deepEqual(alarms.slice(0, 10), [], `${alarms.length} warnings and errors`);
   await assertValid(await everyTrace());
   const { json } = await service.call(bystander.key, 'GET', '/traces');
   assert.equal(json.total, 0, 'no other team got traces');

@@ -1,6 +1,8 @@
 import { draftBytes } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import type { StoreEvents } from '../store.ts';
+import { storedRows } from '../trace-writer.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../trace-writer.ts';
 import type { LockedWrite, StoreBatch } from './store-batch.ts';
 import { failLate, rowsWaiting, takeFairly, takeOfTeam } from './writing-lines.ts';
@@ -15,6 +17,7 @@ import type { TeamLine, Waiting } from './writing-lines.ts';
 export class Writer implements TraceWriter {
   readonly #store: StoreBatch;
   readonly #isCluster: boolean;
+  readonly #onCommit: StoreEvents['onCommit'];
   /** On a cluster no transaction is shared. */
   readonly #apartMax: number;
   /** Teams with waiting or running writes, in the order of their turns. */
@@ -25,8 +28,9 @@ export class Writer implements TraceWriter {
   #apartRunning = 0;
   #idle: (() => void)[] = [];
 
-  constructor(store: StoreBatch, isCluster: boolean) {
+  constructor(store: StoreBatch, isCluster: boolean, onCommit?: StoreEvents['onCommit']) {
     this.#store = store;
+    this.#onCommit = onCommit;
     this.#isCluster = isCluster;
     this.#apartMax = limits.postgresWritersMax - (isCluster ? 0 : limits.postgresSharedWritersMax);
   }
@@ -126,22 +130,38 @@ export class Writer implements TraceWriter {
 
   async #runShared(taken: readonly Waiting[], onEnd: () => void): Promise<void> {
     const lines = this.#occupy(taken);
+    const startMs = performance.now();
     const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
     onEnd();
+    this.#report(taken, outcomes, startMs);
     this.#settle(taken, lines, outcomes);
   }
 
   async #runApart(line: TeamLine, taken: readonly Waiting[]): Promise<void> {
     this.#apartRunning += 1;
     const lines = this.#occupy(taken);
+    const startMs = performance.now();
     const outcomes = await this.#store.ofTeam(
       line.teamId,
       taken.map(({ write }) => write),
     );
     this.#apartRunning -= 1;
+    this.#report(taken, outcomes, startMs);
     // The lock was free again.
     if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = this.#isCluster;
     this.#settle(taken, lines, outcomes);
+  }
+
+  #report(
+    taken: readonly Waiting[],
+    outcomes: readonly (WriteOutcome | LockedWrite)[],
+    startMs: number,
+  ): void {
+    if (!this.#onCommit) return;
+    const rows = storedRows(outcomes.filter((outcome) => outcome.kind !== 'locked'));
+    if (rows === 0) return;
+    const bytes = taken.reduce((sum, one) => sum + one.bytes, 0);
+    this.#onCommit({ rows, bytes, tookMs: performance.now() - startMs });
   }
 
   /** The lines of these writes, and when the oldest of each arrived. */
