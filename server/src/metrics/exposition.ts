@@ -100,13 +100,13 @@ function readSamples(recorder: Recorder, readings: Readings) {
     tailRows: () =>
       Object.entries(recorder.tails).map(([speed, value]) => ({ labels: { speed }, value })),
     teamTraces: () => teams('traces'),
-    teamCost: () => teams('costUsd'),
+    teamCost: () => teams('dollars'),
   } satisfies Partial<Record<MetricName, Read>>;
 }
 
 function openTeamSamples({ teamUsage }: Recorder, { teamNames }: Readings) {
   let names: ReadonlyMap<string, string> = new Map();
-  return async (part: 'traces' | 'costUsd'): Promise<readonly Sample[]> => {
+  return async (part: 'traces' | 'dollars'): Promise<readonly Sample[]> => {
     if (teamUsage === null) return [];
     const { teams, others } = teamUsage;
     if ([...teams.keys()].some((id) => !names.has(id))) names = await teamNames();

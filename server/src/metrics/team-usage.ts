@@ -3,14 +3,14 @@ import type { Trace } from '../core/trace.ts';
 
 export interface Usage {
   traces: number;
-  costUsd: number;
+  dollars: number;
 }
 
 /** Adds up what each team has stored since the start. Teams past the first `teamsMax` share one sum, so that the number of series is bounded. */
 export class TeamUsage {
   readonly #teamsMax: number;
   readonly #byTeam = new Map<string, Usage>();
-  readonly #others: Usage = { traces: 0, costUsd: 0 };
+  readonly #others: Usage = { traces: 0, dollars: 0 };
 
   constructor(teamsMax: number) {
     this.#teamsMax = teamsMax;
@@ -21,7 +21,7 @@ export class TeamUsage {
     usage.traces += traces.length;
     for (const trace of traces) {
       const cost = costOf(trace);
-      if (cost !== null) usage.costUsd += cost.micros / 1e6 + cost.picos / 1e12;
+      if (cost !== null) usage.dollars += cost.micros / 1e6 + cost.picos / 1e12;
     }
   }
 
@@ -38,7 +38,7 @@ export class TeamUsage {
     const known = this.#byTeam.get(teamId);
     if (known) return known;
     if (this.#byTeam.size >= this.#teamsMax) return this.#others;
-    const usage = { traces: 0, costUsd: 0 };
+    const usage = { traces: 0, dollars: 0 };
     this.#byTeam.set(teamId, usage);
     return usage;
   }
