@@ -101,6 +101,15 @@ const scenes: readonly Scene[] = [
   },
   { name: 'mobile', team: 'demo', viewport: narrow, act: charts },
   {
+    name: 'mobile-users',
+    team: 'demo',
+    viewport: narrow,
+    act: async (page) => {
+      await go(page, '#/users?last=30d&environment=production');
+      await page.getByRole('table', { name: /^Users/ }).waitFor();
+    },
+  },
+  {
     name: 'mobile-traces',
     team: 'demo',
     viewport: narrow,
