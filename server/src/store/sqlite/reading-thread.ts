@@ -107,9 +107,8 @@ async function gather(
   const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
     const question = listQuestion(query, plan);
     if (question) {
-      // Most lists are short, even over a long time. They need no sorting by SQLite. Sums without histograms are small.
-      const namesMax = query.sumsOnly ? limits.tallyRowsMax : limits.groupChunkRows;
-      const short = reader.sum(team, question.plan, query, calendar, namesMax);
+      // Most lists are short, even over a long time. They need no sorting by SQLite.
+      const short = reader.sum(team, question.plan, query, calendar, limits.groupChunkRows);
       if (short) return listOf(short, rowsMax);
       return rowsMax === null
         ? openGroupList(db, reader, team, question, calendar, `groups_${++tables}`)
