@@ -244,6 +244,9 @@ export const limits = Object.freeze({
   movePauseMs: 500,
   backupWatchMs: 100,
 
+  // Prices that are kept in memory, by provider, model and day.
+  pricesKeptMax: 4_000,
+
   // Idempotent requests.
   idempotencyKeyCharsMax: 255,
   idempotencyLifeMs: 24 * 3_600_000,
