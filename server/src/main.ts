@@ -16,6 +16,7 @@ import type { App } from './http/app-type.ts';
 import { envKeyId } from './http/authenticator.ts';
 import type { KeyInUse } from './http/authenticator.ts';
 import { Admission } from './ingest/admission.ts';
+import { openPricing } from './ingest/pricing.ts';
 import { dashboardFolder } from './installation.ts';
 import { limits } from './limits.ts';
 import { openLogSink, openLogger, stderrText } from './log.ts';
@@ -60,6 +61,8 @@ export async function startService(
   started.defer(() => store.close());
   const writes = new Admission(store);
   started.defer(() => writes.drain());
+  const pricing = openPricing(store, clock);
+  if (config.priceMissingCosts) await pricing.load();
   const page = readPage(dashboardFolder);
   const app = await buildApp({
     reader: store,
@@ -67,6 +70,8 @@ export async function startService(
     signIns: store,
     probe: store,
     writes,
+    pricing,
+    priceMissingCosts: config.priceMissingCosts,
     bodyBudget: openBodyBudget(limits.bodiesBytesMax),
     replyBudget: openReplyBudget(limits.repliesBytesMax),
     clock,

@@ -9,9 +9,9 @@ export interface OwnRates {
   reasoning: number | null;
 }
 
-/** What an operator has said about a model. Entries are only added: the last one for a team, model and day counts. */
+/** What an operator has said about a model. There is at most one entry for a team, model and day. */
 export interface PriceEntry {
-  /** Counts the entries of a store. */
+  /** Every change gives the entry a number that is higher than all others. */
   no: number;
   /** Null for all teams. */
   teamId: string | null;
@@ -34,13 +34,9 @@ export const sinceEver = 0;
 
 const usPerDay = 86_400_000_000;
 
-/** The prices that are left, by team, model and day. */
+/** Those that were not removed. */
 export function livePrices(entries: readonly PriceEntry[]): OwnPrice[] {
-  const last = new Map<string, PriceEntry>();
-  for (const entry of entries.toSorted((a, b) => a.no - b.no)) {
-    last.set(`${entry.teamId ?? ''}\u0000${entry.model}\u0000${entry.fromDay}`, entry);
-  }
-  return [...last.values()].filter((entry): entry is OwnPrice => entry.rates !== null);
+  return entries.filter((entry): entry is OwnPrice => entry.rates !== null);
 }
 
 interface Dated {
