@@ -7,6 +7,7 @@ import { large } from './benches/large.ts';
 import { mixed } from './benches/mixed.ts';
 import { pages } from './benches/pages.ts';
 import { postgres } from './benches/postgres.ts';
+import { prices } from './benches/prices.ts';
 import { reads } from './benches/reads.ts';
 import { rollups } from './benches/rollups.ts';
 import { spans } from './benches/spans.ts';
@@ -34,6 +35,7 @@ const benches: readonly Bench[] = [
   start,
   mixed,
   growth,
+  prices,
   postgres,
   wrapperOverhead,
 ];

@@ -27,8 +27,12 @@ export function startControl(file: string, args: readonly string[] = []): Promis
  * The real service on this database, such as `sqlite:…` or `postgres://…`, started in the usual way; from another checkout if
  * one is given.
  */
-export function startService(database: string, checkout: string | null = null): Promise<Running> {
-  const args = ['serve', '--port', '0', '--log-level', 'warn'];
+export function startService(
+  database: string,
+  checkout: string | null = null,
+  flags: readonly string[] = [],
+): Promise<Running> {
+  const args = ['serve', '--port', '0', '--log-level', 'warn', ...flags];
   const child = spawnCli(args, environmentFor(database), launcherOf(checkout));
   child.stderr.pipe(process.stderr);
   return whenListening('the service', child);
