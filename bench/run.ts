@@ -9,6 +9,7 @@ import { pages } from './benches/pages.ts';
 import { postgres } from './benches/postgres.ts';
 import { prices } from './benches/prices.ts';
 import { reads } from './benches/reads.ts';
+import { reprice } from './benches/reprice.ts';
 import { rollups } from './benches/rollups.ts';
 import { spans } from './benches/spans.ts';
 import { start } from './benches/start.ts';
@@ -36,6 +37,7 @@ const benches: readonly Bench[] = [
   mixed,
   growth,
   prices,
+  reprice,
   postgres,
   wrapperOverhead,
 ];
