@@ -4,7 +4,9 @@ import { batch } from './benches/batch.ts';
 import { growth } from './benches/growth.ts';
 import { ingest } from './benches/ingest.ts';
 import { large } from './benches/large.ts';
+import { metrics } from './benches/metrics.ts';
 import { mixed } from './benches/mixed.ts';
+import { packed } from './benches/packed.ts';
 import { pages } from './benches/pages.ts';
 import { postgres } from './benches/postgres.ts';
 import { prices } from './benches/prices.ts';
@@ -34,6 +36,8 @@ const benches: readonly Bench[] = [
   views,
   pages,
   start,
+  packed,
+  metrics,
   mixed,
   growth,
   prices,

@@ -32,8 +32,22 @@ export function startService(
   checkout: string | null = null,
   flags: readonly string[] = [],
 ): Promise<Running> {
+  return startLauncher(database, launcherOf(checkout), flags);
+}
+
+/** The service that was installed from its npm package in this folder. */
+export function startPacked(database: string, folder: string): Promise<Running> {
+  const launcher = join(folder, 'node_modules/tracetally/bin/tracetally.js');
+  return startLauncher(database, { launcher }, []);
+}
+
+function startLauncher(
+  database: string,
+  how: HowToRun,
+  flags: readonly string[],
+): Promise<Running> {
   const args = ['serve', '--port', '0', '--log-level', 'warn', ...flags];
-  const child = spawnCli(args, environmentFor(database), launcherOf(checkout));
+  const child = spawnCli(args, environmentFor(database), how);
   child.stderr.pipe(process.stderr);
   return whenListening('the service', child);
 }

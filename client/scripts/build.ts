@@ -1,6 +1,6 @@
 /** Builds the package: ES modules in `dist`, and the same as CommonJS in `dist/cjs`, each with its types. */
 import { spawnSync } from 'node:child_process';
-import { rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, rmSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 const client = fileURLToPath(new URL('../', import.meta.url));
@@ -17,3 +17,4 @@ for (const config of ['tsconfig.build.json', 'tsconfig.build-cjs.json']) {
 }
 // Marks the files of this folder as CommonJS, for Node.js and for TypeScript.
 writeFileSync(`${client}dist/cjs/package.json`, '{ "type": "commonjs" }\n');
+copyFileSync(fileURLToPath(new URL('../../LICENSE', import.meta.url)), `${client}LICENSE`);

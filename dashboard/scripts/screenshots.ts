@@ -21,7 +21,52 @@ interface Scene {
 }
 
 const scenes: readonly Scene[] = [
-  { name: 'overview', team: 'demo', viewport: wide, act: charts },
+  { name: 'overview', team: 'demo', viewport: { width: 1280, height: 1000 }, act: charts },
+  {
+    name: 'filtered',
+    team: 'demo',
+    viewport: { width: 1280, height: 1000 },
+    act: async (page) => {
+      await go(page, '#/?last=30d&environment=production&feature_name=chat&split=provider');
+      await page.getByRole('table', { name: /^Providers/ }).waitFor();
+      await charts(page);
+      const area = page.locator('.chart .u-over').first();
+      const box = await area.boundingBox();
+      if (box !== null) await page.mouse.move(box.x + box.width * 0.6, box.y + box.height * 0.8);
+      await page.locator('.legend-line.looked-at').waitFor();
+    },
+  },
+  {
+    name: 'table',
+    team: 'demo',
+    viewport: wide,
+    act: async (page) => {
+      await go(page, '#/?last=24h&show=table');
+      await page
+        .getByRole('table', { name: /over time$/ })
+        .first()
+        .waitFor();
+    },
+  },
+  {
+    name: 'users',
+    team: 'demo',
+    viewport: wide,
+    act: async (page) => {
+      await go(page, '#/users?last=30d&order=errors');
+      await page.getByRole('table', { name: /^Users/ }).waitFor();
+    },
+  },
+  {
+    name: 'search',
+    team: 'demo',
+    viewport: wide,
+    act: async (page) => {
+      await go(page, '#/traces?last=7d&status=error&error_type=rate_limit');
+      await page.getByRole('table', { name: /^Traces/ }).waitFor();
+      await page.getByText(/traces, newest first/).waitFor();
+    },
+  },
   {
     name: 'traces',
     team: 'demo',
@@ -34,7 +79,7 @@ const scenes: readonly Scene[] = [
   {
     name: 'detail',
     team: 'demo',
-    viewport: wide,
+    viewport: { width: 1280, height: 1000 },
     act: async (page) => {
       await page.getByRole('link', { name: 'Traces' }).click();
       await page
@@ -43,6 +88,7 @@ const scenes: readonly Scene[] = [
         .first()
         .click();
       await page.getByRole('heading', { name: 'Input' }).waitFor();
+      await page.getByRole('table', { name: /^Calls of this run/ }).waitFor();
     },
   },
   {
@@ -54,7 +100,24 @@ const scenes: readonly Scene[] = [
     },
   },
   { name: 'mobile', team: 'demo', viewport: narrow, act: charts },
+  {
+    name: 'mobile-traces',
+    team: 'demo',
+    viewport: narrow,
+    act: async (page) => {
+      await go(page, '#/traces?last=7d&status=error');
+      await page.getByText(/traces, newest first/).waitFor();
+      await page.getByRole('table', { name: /^Traces/ }).waitFor();
+    },
+  },
 ];
+
+/** A sign-in link leads to the overview; from there as a link in the page would. */
+async function go(page: Page, fragment: string): Promise<void> {
+  await page.evaluate((target) => {
+    location.hash = target;
+  }, fragment);
+}
 
 const conversation = {
   model: 'claude-sonnet-4',
@@ -75,8 +138,12 @@ const conversation = {
   output:
     'Your order 4411 left our warehouse yesterday evening and is on its way.\n\n' +
     'It should reach you on Tuesday. If it does not, write to us again, and we send another one.',
+  response_model: 'claude-sonnet-4-20250514',
+  provider: 'anthropic',
   prompt_tokens: 812,
+  cache_read_tokens: 512,
   completion_tokens: 64,
+  ttft_ms: 420,
   latency_ms: 2_140,
   cost_usd: 0.003396,
   feature_name: 'support',
@@ -84,7 +151,8 @@ const conversation = {
 };
 
 async function charts(page: Page): Promise<void> {
-  await page.locator('.chart canvas').nth(2).waitFor();
+  await page.locator('.chart canvas').nth(4).waitFor();
+  await page.locator('.change').first().waitFor();
 }
 
 const store = mkdtempSync(join(tmpdir(), 'tracetally-screenshots-'));
@@ -92,7 +160,7 @@ const database = ['--database', `sqlite:${join(store, 'demo.db')}`];
 try {
   execFileSync(process.execPath, [join(import.meta.dirname, '..', 'build.ts'), '--if-stale']);
   mkdirSync(folder, { recursive: true });
-  await runCli(['demo', '--count', '48000', '--team', 'demo', '--days', '30', ...database]);
+  await runCli(['demo', '--count', '48000', '--team', 'demo', '--days', '60', ...database]);
   const demoKey = await newKey('demo');
   await newKey('empty');
   const server = await spawnServer(database);
@@ -143,11 +211,30 @@ async function runJson<T>(...args: string[]): Promise<T> {
   return JSON.parse(stdout) as T;
 }
 
+/** A run of an agent that ends with the answer to the user. */
 async function record(url: string, key: string): Promise<void> {
-  const reply = await fetch(`${url}/traces`, {
+  const startMs = Date.now() - 20_000;
+  const shared = { feature_name: 'support', user_identifier: 'user-17', run_id: 'run-4411' };
+  const step = (model: string, atMs: number, latency_ms: number, more: object = {}) => ({
+    model,
+    started_at: new Date(startMs + atMs).toISOString(),
+    latency_ms,
+    cost_usd: latency_ms / 1_000_000,
+    ...shared,
+    environment: 'production',
+    ...more,
+  });
+  const failed = { error_message: '429 rate limit reached', error_type: 'rate_limit' };
+  const traces = [
+    step('gpt-4o-mini', 0, 640),
+    step('text-embedding-3-small', 700, 210),
+    step('claude-sonnet-4', 960, 180, failed),
+    step('claude-sonnet-4', 2_200, 2_140, conversation),
+  ];
+  const reply = await fetch(`${url}/traces/batch`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify(conversation),
+    body: JSON.stringify({ traces }),
   });
   if (reply.status !== 201) throw new Error(await reply.text());
 }

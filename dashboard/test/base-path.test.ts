@@ -17,11 +17,11 @@ test(
     assert.ok(command.includes(`'${service.url}/traces'`), command);
     const trace = await recordOne(service, key, { input: 'under a path', model: 'mounted' });
     await page
-      .getByRole('img', { name: /^Calls/ })
+      .getByRole('slider', { name: /^Calls/ })
       .locator('canvas')
       .waitFor();
     await page.getByRole('link', { name: 'Traces', exact: true }).click();
-    await page.getByRole('link', { name: /^mounted/ }).click();
+    await page.getByRole('link', { name: /, mounted$/ }).click();
     await page.getByText('under a path').waitFor();
     assert.equal(page.url(), `${home}#/traces/${trace.id}`);
     await page.reload();

@@ -1,12 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import type {
-  FeatureRecord,
-  ModelRecord,
-  Overview,
-  TraceInput,
-} from '../../client/src/api-types.ts';
+import type { QueryReply, QueryRow, QueryTotals, TraceInput } from '../../client/src/reading.ts';
 import { manualClock } from '../../server/test/support/service.ts';
 import { exactNumber } from './support/numbers.ts';
 import { recordNames } from './support/names.ts';
@@ -20,9 +15,15 @@ const clock = manualClock(Date.now() * 1000);
 const { inBrowser } = openStage({ clock });
 
 interface Answers {
-  overview: Overview;
-  models: ModelRecord[];
-  features: FeatureRecord[];
+  totals: QueryTotals;
+  models: Named[];
+  features: Named[];
+}
+
+type Named = QueryTotals & { name: string };
+
+function namedBy(field: 'model' | 'feature_name', rows: readonly QueryRow[]): Named[] {
+  return rows.map((row) => ({ ...row, name: row[field] ?? 'not set' }));
 }
 
 /** A week is recorded and shown; what the API says about it is returned. */
@@ -30,11 +31,13 @@ async function openWeek({ service, key, open, page }: Visit): Promise<Answers> {
   await recordWeek(service, key, clock);
   await open();
   await table(page, 'Models').waitFor();
-  const ask = async (path: string): Promise<unknown> => (await service.call(key, 'GET', path)).json;
+  const ask = async (field: string): Promise<QueryReply> =>
+    (await service.call(key, 'GET', `/analytics/query?last=7d&group_by=${field}`)).json;
+  const [models, features] = [await ask('model'), await ask('feature_name')];
   return {
-    overview: (await ask('/analytics/overview')) as Overview,
-    models: (await ask('/analytics/by-model')) as ModelRecord[],
-    features: (await ask('/analytics/by-feature')) as FeatureRecord[],
+    totals: models.totals,
+    models: namedBy('model', models.rows),
+    features: namedBy('feature_name', features.rows),
   };
 }
 
@@ -55,14 +58,15 @@ async function ordersOf(place: Locator): Promise<(string | null)[]> {
   return Promise.all(headers.map((one) => one.getAttribute('aria-sort')));
 }
 
-type Of<T> = (record: T) => number | string;
+type Of = (record: Named) => number | string | null;
 
 /** Sorted as the page does: by the column, then by name. */
-function namesBy(models: readonly ModelRecord[], of: Of<ModelRecord>, sign: 1 | -1): string[] {
-  const compare = (a: number | string, b: number | string): number => (a < b ? -1 : a > b ? 1 : 0);
+function namesBy(models: readonly Named[], of: Of, sign: 1 | -1): string[] {
+  const compare = (a: ReturnType<Of>, b: ReturnType<Of>): number =>
+    (a ?? '') < (b ?? '') ? -1 : (a ?? '') > (b ?? '') ? 1 : 0;
   return models
-    .toSorted((a, b) => sign * compare(of(a), of(b)) || compare(a.model, b.model))
-    .map(({ model }) => model);
+    .toSorted((a, b) => sign * compare(of(a), of(b)) || compare(a.name, b.name))
+    .map(({ name }) => name);
 }
 
 test(
@@ -75,20 +79,12 @@ test(
     assert.deepEqual(await namesIn(place), byCost.slice(0, 8));
     await page.getByRole('button', { name: `Show all ${models.length}` }).click();
     assert.deepEqual(await namesIn(place), byCost);
-    await checkRows(
-      place,
-      models.map((record) => ({ ...record, name: record.model })),
-    );
-    await checkRows(
-      table(page, 'Features'),
-      features.map((record) => ({ ...record, name: record.feature_name })),
-    );
+    await checkRows(place, models);
+    await checkRows(table(page, 'Features'), features);
     await page.getByRole('button', { name: 'Show the first 8' }).click();
     assert.deepEqual(await namesIn(place), byCost.slice(0, 8));
   }),
 );
-
-type Named = Omit<ModelRecord, 'model'> & { name: string };
 
 async function checkRows(place: Locator, records: readonly Named[]): Promise<void> {
   for (const record of records) {
@@ -109,7 +105,7 @@ test(
     const place = table(page, 'Models');
     await page.getByRole('button', { name: `Show all ${models.length}` }).click();
     assert.deepEqual(await ordersOf(place), ['none', 'descending', 'none', 'none', 'none']);
-    const columns: [string, Of<ModelRecord>][] = [
+    const columns: [string, Of][] = [
       ['Calls', (m) => m.call_count],
       ['Latency', (m) => m.avg_latency_ms],
       ['Success', (m) => m.success_rate],
@@ -127,7 +123,7 @@ test(
     assert.deepEqual(await ordersOf(place), ['ascending', 'none', 'none', 'none', 'none']);
     assert.deepEqual(
       await namesIn(place),
-      namesBy(models, (m) => m.model, 1),
+      namesBy(models, (m) => m.name, 1),
     );
 
     await header(place, 'Cost').getByRole('button').focus();
@@ -154,20 +150,20 @@ test(
   'bars and percentages show the share of the cost or of the calls',
   inBrowser(async (visit) => {
     const { page } = visit;
-    const { models, overview } = await openWeek(visit);
+    const { models, totals } = await openWeek(visit);
     await page.getByRole('button', { name: `Show all ${models.length}` }).click();
-    const check = async (of: (model: ModelRecord) => number, whole: number): Promise<void> => {
+    const check = async (of: (model: Named) => number, whole: number): Promise<void> => {
       for (const model of models) {
-        const row = table(page, 'Models').getByRole('row', { name: model.model });
+        const row = table(page, 'Models').getByRole('row', { name: model.name });
         const share = of(model) / whole;
-        assert.ok(Math.abs((await barShare(row)) - share) < 0.01, model.model);
+        assert.ok(Math.abs((await barShare(row)) - share) < 0.01, model.name);
         const words = await row.getByText(/%$/).first().innerText();
         assert.ok(Math.abs(Number(words.replace('%', '')) - share * 100) <= 0.5, words);
       }
     };
-    await check((model) => model.total_cost_usd, overview.total_cost_usd);
+    await check((model) => model.total_cost_usd, totals.total_cost_usd);
     await page.getByRole('group', { name: 'Share of' }).getByText('Calls').click();
-    await check((model) => model.call_count, overview.total_calls);
+    await check((model) => model.call_count, totals.call_count);
   }),
 );
 
@@ -182,17 +178,17 @@ function barShare(row: Locator): Promise<number> {
 }
 
 test(
-  'calls without a feature have a row, and with it the features add up to the totals',
+  'calls without a feature have a row with all its numbers, and with it the features add up to the totals',
   inBrowser(async (visit) => {
     const { page } = visit;
-    const { features, overview } = await openWeek(visit);
+    const { features, totals } = await openWeek(visit);
     const place = table(page, 'Features');
-    const sum = features.reduce((total, feature) => total + feature.call_count, 0);
-    const cost = features.reduce((total, feature) => total + feature.total_cost_usd, 0);
-    const rest = place.getByRole('row', { name: 'unlabelled' });
-    assert.equal(await exactNumber(rest.getByRole('cell').nth(1)), overview.total_calls - sum);
-    const restCost = Math.round((overview.total_cost_usd - cost) * 1e6) / 1e6;
-    assert.equal(await exactNumber(rest.getByRole('cell').nth(0)), restCost);
+    const unset = features.filter(({ name }) => name === 'not set');
+    assert.equal(unset.length, 1);
+    await checkRows(place, unset);
+    const { calls, costUsd } = await shownSums(place);
+    assert.equal(calls, totals.call_count);
+    assert.ok(Math.abs(costUsd - totals.total_cost_usd) < 0.001, `${costUsd}`);
   }),
 );
 
@@ -204,7 +200,7 @@ test(
         model: 'm',
         feature_name: feature,
         cost_usd: costUsd,
-        latency_ms: 10,
+        latency_ms: costUsd * 10,
       }));
     await record(service, key, [
       ...calls(3, 'search', 1),
@@ -215,14 +211,13 @@ test(
     const place = table(page, 'Features');
     await place.waitFor();
     const orders: [column: string, names: string[]][] = [
-      ['Calls', ['search', 'unlabelled', 'zoo']],
-      ['Calls', ['zoo', 'unlabelled', 'search']],
-      ['Cost', ['unlabelled', 'search', 'zoo']],
-      ['Cost', ['zoo', 'search', 'unlabelled']],
-      ['Feature', ['search', 'unlabelled', 'zoo']],
-      ['Feature', ['zoo', 'unlabelled', 'search']],
-      // Its latency is not known.
-      ['Latency', ['search', 'zoo', 'unlabelled']],
+      ['Calls', ['search', 'not set', 'zoo']],
+      ['Calls', ['zoo', 'not set', 'search']],
+      ['Cost', ['not set', 'search', 'zoo']],
+      ['Cost', ['zoo', 'search', 'not set']],
+      ['Feature', ['not set', 'search', 'zoo']],
+      ['Feature', ['zoo', 'search', 'not set']],
+      ['Latency', ['not set', 'zoo', 'search']],
     ];
     for (const [column, names] of orders) {
       await header(place, column).getByRole('button').click();
@@ -232,9 +227,9 @@ test(
 );
 
 test(
-  'a feature named "unlabelled" is a row of its own',
+  'a feature named "not set" is a row of its own',
   inBrowser(async ({ page, service, key, open }) => {
-    await recordOne(service, key, { feature_name: 'unlabelled', cost_usd: 1 });
+    await recordOne(service, key, { feature_name: 'not set', cost_usd: 1 });
     await recordOne(service, key, { feature_name: null, cost_usd: 3 });
     await open();
     const place = table(page, 'Features');
@@ -249,8 +244,11 @@ async function shownSums(place: Locator): Promise<{ calls: number; costUsd: numb
   return place.getByRole('row').evaluateAll((rows) => {
     const sums = { calls: 0, costUsd: 0 };
     for (const row of rows) {
+      // The short form is hidden from screen readers, the exact one from eyes.
+      const exact = (cell: Element): string =>
+        cell.querySelector('.visually-hidden')?.textContent ?? cell.textContent ?? '';
       const [cost, calls] = [...row.querySelectorAll('td')].map((cell) =>
-        Number((cell.textContent ?? '').replaceAll(/[$,]/g, '')),
+        Number(exact(cell).replaceAll(/[$,]/g, '')),
       );
       sums.costUsd += cost ?? 0;
       sums.calls += calls ?? 0;
@@ -268,25 +266,24 @@ test(
     await page.getByRole('table').waitFor();
     const since = watch.requests.length;
     await go('#/');
-    for (const [title, other] of [
-      ['Models', 'other'],
-      ['Features', 'other and unlabelled'],
-    ] as const) {
+    for (const title of ['Models', 'Features'] as const) {
       const place = table(page, title);
       await place.waitFor();
       const region = page.getByRole('region', { name: title });
       await region.getByRole('button', { name: 'Show all 100' }).click();
       const names = await namesIn(place);
-      assert.deepEqual(names.slice(0, 3), ['name-0000', 'name-0001', 'name-0002']);
+      const first = title === 'Models' ? ['name-0000'] : ['not set', 'name-0000'];
+      assert.deepEqual(names.slice(0, first.length), first);
       assert.equal(names.length, 101);
-      assert.equal(names.at(-1), other);
+      assert.equal(names.at(-1), 'other');
       assert.deepEqual(await shownSums(place), { calls: 3_043, costUsd: 760.75 });
     }
-    const asked = watch.apiCalls(home, since).filter((path) => path.includes('/by-'));
-    assert.deepEqual(asked.sort(), [
-      'analytics/by-feature?limit=100',
-      'analytics/by-model?limit=100',
-    ]);
+    const asked = watch.apiCalls(home, since).filter((path) => /group_by/.test(path));
+    const limits = asked.map((path) => Number(/limit=(\d+)/.exec(path)?.[1]));
+    assert.deepEqual(
+      limits.toSorted((a, b) => a - b),
+      [6, 100, 100],
+    );
   }),
 );
 
@@ -315,10 +312,9 @@ test(
       key,
       Array.from({ length: 9 }, () => ({ model: 'other' })),
     );
-    await open();
+    await open('#/?share=calls');
     const place = table(page, 'Models');
     await place.waitFor();
-    await header(place, 'Calls').getByRole('button').click();
     const names = await namesIn(place);
     assert.deepEqual([names[0], names.at(-1)], ['other', 'other']);
     const calls = await place.getByRole('row', { name: 'other' }).all();

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import type { TraceInput } from '../../client/src/api-types.ts';
+import { figure } from './support/figures.ts';
 import { exactText } from './support/numbers.ts';
 import { record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
@@ -13,13 +14,6 @@ const { inBrowser } = openStage();
 function costCell(page: Page, title: RegExp, name: string, column: number): Locator {
   const row = page.getByRole('table', { name: title }).getByRole('row', { name });
   return row.getByRole('cell').nth(column);
-}
-
-function totalCost(page: Page): Locator {
-  return page
-    .getByRole('region', { name: 'All time' })
-    .locator('dl', { has: page.getByText('Cost', { exact: true }) })
-    .locator('dd');
 }
 
 async function showsNoCost(place: Locator): Promise<void> {
@@ -39,12 +33,11 @@ test(
       { model: 'free', feature_name: 'chat' },
     ]);
     await open();
-    await showsNoCost(totalCost(page).first());
-    await showsNoCost(totalCost(page).last().locator('b').first());
+    await showsNoCost(figure(page, 'Cost').locator('dd').first());
     await showsNoCost(costCell(page, /^Models/, 'free', 0));
     await showsNoCost(costCell(page, /^Features/, 'chat', 0));
-    await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    const today = page.getByRole('table', { name: /per day/ }).getByRole('row');
+    await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+    const today = page.getByRole('table', { name: /^Calls, errors/ }).getByRole('row');
     await showsNoCost(today.nth(1).getByRole('cell').nth(2));
     // A day without calls has cost nothing.
     assert.equal(await today.nth(2).getByRole('cell').nth(2).innerText(), '$0.00');
@@ -134,8 +127,8 @@ for (const width of [1280, 360]) {
         await open();
         await pointsLineUp(page.getByRole('table', { name: /^Models/ }), 5);
         await pointsLineUp(page.getByRole('table', { name: /^Features/ }), 5);
-        await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-        await pointsLineUp(page.getByRole('table', { name: /per day/ }), 7);
+        await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+        await pointsLineUp(page.getByRole('table', { name: /^Calls, errors/ }), 7);
         await go('#/traces');
         await pointsLineUp(page.getByRole('table', { name: /^Traces/ }), 5);
       },

@@ -56,7 +56,7 @@ test(
     assert.match(await page.getByRole('main').innerText(), /gpt-4o/);
     await bringUp();
     await recordOne(fragile, key, { model: 'after-the-pause' });
-    await page.getByText('after-the-pause').waitFor();
+    await page.getByText('after-the-pause').first().waitFor();
     await notice.waitFor({ state: 'detached' });
     await page.getByRole('button', { name: /now live/ }).waitFor();
   }),
@@ -184,10 +184,10 @@ test(
     await recordOne(service, key, { model: 'without-charts' });
     await page.route('**/assets/chart*', (route) => route.abort());
     await open();
-    await page.getByText('without-charts').waitFor();
+    await page.getByText('without-charts').first().waitFor();
     await page.getByText('The chart could not be loaded').first().waitFor();
-    await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    await page.getByRole('table', { name: /per day/ }).waitFor();
+    await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+    await page.getByRole('table', { name: /^Calls, errors/ }).waitFor();
   }),
 );
 

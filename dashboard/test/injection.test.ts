@@ -1,32 +1,14 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import type { Page } from 'playwright-core';
 import type { Trace, TraceInput } from '../../client/src/api-types.ts';
 import { hostilePayloads, hostileTexts } from './support/hostile-text.ts';
 import { record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
 import type { Visit } from './support/stage.ts';
+import { isUntouched } from './support/untouched.ts';
 import { eventually } from './support/wait.ts';
 
 const { inBrowser } = openStage();
-
-function isUntouched(page: Page): Promise<void> {
-  return page.evaluate(() => {
-    if ('__pwned' in window) throw new Error('a text was run');
-    const strangers = document.querySelectorAll(
-      'iframe, object, embed, base, style, form[action], meta[http-equiv], marquee, template, math',
-    );
-    if (strangers.length > 0) throw new Error(`a text became ${strangers[0]?.outerHTML}`);
-    const own = [...document.scripts].every(({ src }) => src.startsWith(`${location.origin}/`));
-    if (!own) throw new Error('a text became a script');
-    for (const element of document.querySelectorAll('*')) {
-      for (const { name, value } of element.attributes) {
-        const isBad = name.startsWith('on') || (name === 'href' && !/^(#|http|\.)/.test(value));
-        if (isBad) throw new Error(`a text became an attribute: ${element.outerHTML}`);
-      }
-    }
-  });
-}
 
 async function seeEveryView(visit: Visit, stored: readonly Trace[]): Promise<void> {
   const { page, open, go } = visit;

@@ -131,7 +131,7 @@ test(
     await page.goto(link.replace(service.url, wire.url));
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page
-      .getByRole('img', { name: /^Calls/ })
+      .getByRole('slider', { name: /^Calls/ })
       .locator('canvas')
       .waitFor();
     await page.goto(`${wire.url}/#/traces`);

@@ -56,7 +56,7 @@ function prepareWalk(): void {
       )
       .join();
   };
-  const all = document.querySelectorAll('a[href], button, input, [tabindex="0"]');
+  const all = document.querySelectorAll('a[href], button, input, select, [tabindex="0"]');
   const looks = new Map([...all].map((element) => [element, lookOf(element)]));
   Object.assign(globalThis, { walkState: { looks, visited: new Set(), lookOf } });
 }
@@ -104,7 +104,14 @@ test(
     check(await walk(page));
 
     const [trace] = await record(service, key, [
-      { model: 'm', input: '{"a":1}', output: 'x'.repeat(50_000), error_message: 'no' },
+      {
+        model: 'm',
+        input: '{"a":1}',
+        output: 'x'.repeat(50_000),
+        error_message: 'no',
+        run_id: 'r',
+        session_id: 's',
+      },
       ...plainTraces(2),
     ]);
     await page.getByRole('table', { name: /^Features/ }).waitFor();
@@ -112,8 +119,19 @@ test(
     check(overview);
     assert.ok(overview.names.length >= 18, overview.names.join());
 
+    await go('#/?model=gpt-4o&feature_name=chat&show=table');
+    await page.getByRole('list', { name: 'Filters' }).waitFor();
+    await page.getByRole('table', { name: /^Models/ }).waitFor();
+    check(await walk(page));
+    await go('#/users?model=gpt-4o');
+    await page.getByRole('table', { name: /^Users/ }).waitFor();
+    check(await walk(page));
+
     await go('#/traces');
     await page.getByRole('table').waitFor();
+    check(await walk(page));
+    await go('#/traces?feature_name=chat');
+    await page.getByText('No more traces.').waitFor();
     check(await walk(page));
 
     await go(`#/traces/${trace?.id}`);
@@ -125,11 +143,13 @@ test(
 /** Tab by Tab to something with this name. */
 async function tabTo(page: Page, name: string | RegExp): Promise<void> {
   const wanted = typeof name === 'string' ? new RegExp(`^${name}`) : name;
-  for (let step = 0; step < 100; step += 1) {
+  for (let step = 0; step < 300; step += 1) {
     await page.keyboard.press('Tab');
     const focused = await page.evaluate(() => {
       const element = document.activeElement;
-      return element?.getAttribute('aria-label') ?? element?.textContent ?? '';
+      // The name of a radio button is in its label.
+      const named = element?.closest('label') ?? element;
+      return element?.getAttribute('aria-label') ?? named?.textContent ?? '';
     });
     if (wanted.test(focused)) return;
   }
@@ -152,10 +172,13 @@ test(
       assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'MAIN'),
     );
     assert.equal(page.url(), home, 'the address stays');
-    // The next one is within the content: the charts or the table.
+    // The next one is within the content: the range.
     await page.keyboard.press('Tab');
+    assert.equal(await page.evaluate(() => document.activeElement?.tagName), 'SELECT');
+    await tabTo(page, 'Charts');
     await page.keyboard.press('ArrowRight');
-    await page.getByRole('table', { name: /per day/ }).waitFor();
+    await page.getByRole('table', { name: /^Calls, errors/ }).waitFor();
+    assert.equal(page.url(), `${home}#/?show=table`);
 
     await tabTo(page, /^Traces$/);
     await page.keyboard.press('Enter');
@@ -170,7 +193,7 @@ test(
     await tabTo(page, 'Next page');
     await page.keyboard.press('Enter');
     await page.getByText('51–60 of 60').waitFor();
-    await tabTo(page, /^gpt-4o/);
+    await tabTo(page, /, gpt-4o$/);
     await page.keyboard.press('Enter');
     await page.getByRole('region', { name: 'Input' }).getByText('question 10').waitFor();
     await tabTo(page, /All traces$/);

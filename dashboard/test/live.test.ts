@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
+import { figure } from './support/figures.ts';
 import { exactNumber } from './support/numbers.ts';
 import { plainTraces, record, recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
@@ -12,12 +13,8 @@ const { inBrowser } = openStage();
 /** The page asks every two seconds. The rest is for a busy machine. */
 const aFewSecondsMs = 20_000;
 
-function figure(page: Page, name: string): Locator {
-  return page
-    .getByRole('region', { name: 'All time' })
-    .locator('dl', { has: page.getByText(name, { exact: true }) })
-    .locator('dd')
-    .first();
+function total(page: Page, name: string): Locator {
+  return figure(page, name).locator('dd').first();
 }
 
 function firstRow(page: Page): Locator {
@@ -44,12 +41,12 @@ test(
   inBrowser(async ({ page, service, key, open }) => {
     await recordOne(service, key, { cost_usd: 1 });
     await open();
-    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Cost')), 1));
+    await eventually(async () => assert.equal(await exactNumber(total(page, 'Cost')), 1));
     await recordOne(service, key, { cost_usd: 2.5, model: 'newcomer', error_message: 'no' });
     await eventually(async () => {
-      assert.equal(await exactNumber(figure(page, 'Cost')), 3.5);
-      assert.equal(await exactNumber(figure(page, 'Calls')), 2);
-      assert.equal(await exactNumber(figure(page, 'Errors')), 1);
+      assert.equal(await exactNumber(total(page, 'Cost')), 3.5);
+      assert.equal(await exactNumber(total(page, 'Calls')), 2);
+      assert.equal(await exactNumber(total(page, 'Errors')), 1);
     }, aFewSecondsMs);
     const row = page.getByRole('table', { name: /^Models/ }).getByRole('row', { name: 'newcomer' });
     await row.waitFor({ timeout: aFewSecondsMs });
@@ -107,7 +104,7 @@ test(
     await page.getByRole('button', { name: '1 new trace' }).waitFor({ timeout: aFewSecondsMs });
     assert.deepEqual(await underPoint(page, x, y), before);
     // The pointer goes away, and the keyboard comes.
-    await firstRow(page).getByRole('link').focus();
+    await firstRow(page).getByRole('link').first().focus();
     const since = watch.requests.length;
     await page.mouse.move(5, 5);
     await settled(page, home);
@@ -176,7 +173,7 @@ test(
     await recordOne(service, key);
     await page.clock.install();
     await open();
-    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 1));
+    await eventually(async () => assert.equal(await exactNumber(total(page, 'Calls')), 1));
     await page.getByRole('button', { name: /^Pause live updates/ }).click();
     await page.clock.runFor(3_000);
     await recordOne(service, key);
@@ -188,14 +185,14 @@ test(
     await page.clock.runFor(60_000);
     await settled(page, home);
     assert.deepEqual(watch.apiCalls(home, since), []);
-    assert.equal(await exactNumber(figure(page, 'Calls')), 1);
+    assert.equal(await exactNumber(total(page, 'Calls')), 1);
     await page.getByRole('button', { name: /^Resume live updates/ }).click();
-    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 2));
+    await eventually(async () => assert.equal(await exactNumber(total(page, 'Calls')), 2));
     // And it goes on from there.
     await recordOne(service, key);
     await eventually(async () => {
       await page.clock.runFor(1_000);
-      assert.equal(await exactNumber(figure(page, 'Calls')), 3);
+      assert.equal(await exactNumber(total(page, 'Calls')), 3);
     });
   }),
 );
@@ -206,7 +203,7 @@ test(
     await recordOne(service, key);
     await page.clock.install();
     await open();
-    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 1));
+    await eventually(async () => assert.equal(await exactNumber(total(page, 'Calls')), 1));
     await setHidden(page, true);
     await page.clock.runFor(3_000);
     await recordOne(service, key);
@@ -215,11 +212,11 @@ test(
     await settled(page, home);
     assert.deepEqual(watch.apiCalls(home, since), []);
     await setHidden(page, false);
-    await eventually(async () => assert.equal(await exactNumber(figure(page, 'Calls')), 2));
+    await eventually(async () => assert.equal(await exactNumber(total(page, 'Calls')), 2));
     await recordOne(service, key);
     await eventually(async () => {
       await page.clock.runFor(1_000);
-      assert.equal(await exactNumber(figure(page, 'Calls')), 3);
+      assert.equal(await exactNumber(total(page, 'Calls')), 3);
     });
   }),
 );

@@ -22,6 +22,13 @@ const wide = {
   completion_tokens: 2_147_483_647,
   latency_ms: 2_147_483_647,
   cost_usd: 999_999.999_999,
+  environment: 'v'.repeat(255),
+  provider: 'p'.repeat(255),
+  response_model: 'r'.repeat(255),
+  session_id: 's'.repeat(255),
+  run_id: 'n'.repeat(255),
+  error_type: 't'.repeat(255),
+  metadata: { ['k'.repeat(64)]: 'v'.repeat(255) },
 };
 
 /** What sticks out to the right of the window, and is in no box that scrolls by itself. */
@@ -86,9 +93,33 @@ test(
     await page.getByRole('table', { name: /^Models/ }).waitFor();
     await fits(page);
     await allCanBePressed(page, 20);
-    await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    await page.getByRole('table', { name: /per day/ }).waitFor();
+    await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+    await page.getByRole('table', { name: /^Calls, errors/ }).waitFor();
     await fits(page);
+
+    await page
+      .getByRole('combobox', { name: 'Time range' })
+      .selectOption({ label: 'Custom dates…' });
+    await page.getByLabel('First day').waitFor();
+    await fits(page);
+    const filters = new URLSearchParams({
+      model: wide.model,
+      feature_name: wide.feature_name,
+      user_identifier: wide.user_identifier,
+      environment: wide.environment,
+      status: 'error',
+    });
+    for (const view of ['#/', '#/users', '#/traces']) {
+      await go(`${view}?${filters.toString()}`);
+      await page.getByRole('list', { name: 'Filters' }).waitFor();
+      await page.getByRole('table').first().waitFor();
+      await fits(page);
+      await allCanBePressed(page, 15);
+      await page.getByRole('button', { name: 'Filter', exact: true }).click();
+      await page.getByRole('form', { name: 'Add a filter' }).waitFor();
+      await fits(page);
+      await page.keyboard.press('Escape');
+    }
 
     await go('#/traces');
     await page.getByRole('table').waitFor();
@@ -100,6 +131,7 @@ test(
 
     await go(`#/traces/${id}`);
     await page.getByRole('region', { name: 'Output' }).waitFor();
+    await page.getByRole('table', { name: /^Calls of this/ }).waitFor();
     await fits(page);
     await allCanBePressed(page, 12);
     await go('#/traces/nonsense');

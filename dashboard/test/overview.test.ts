@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
-import type { DailyRecord, Overview } from '../../client/src/api-types.ts';
+import type { Overview, QueryReply, QueryTotals } from '../../client/src/reading.ts';
 import { manualClock } from '../../server/test/support/service.ts';
+import { card, chartValue, figure } from './support/figures.ts';
 import { exactNumber, exactText } from './support/numbers.ts';
 import { recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
@@ -14,61 +15,60 @@ const clock = manualClock(Date.now() * 1000);
 const { inBrowser } = openStage({ clock });
 
 async function ask<T>({ service, key }: Visit, path: string): Promise<T> {
-  return (await service.call(key, 'GET', path)).json as T;
+  const { status, json } = await service.call(key, 'GET', path);
+  assert.equal(status, 200, JSON.stringify(json));
+  return json as T;
 }
 
-/** The large number with this name. */
-function figure(page: Page, name: string): Locator {
-  return page
-    .getByRole('region', { name: 'All time' })
-    .locator('dl', { has: page.getByText(name, { exact: true }) });
-}
-
-/** What stands over a chart: its name, the day that is looked at, and the value. */
-function chartHeading(page: Page, name: string): Locator {
-  return page
-    .locator('div', { has: page.getByRole('heading', { name, level: 3, exact: true }) })
-    .last();
+/** The days of the last week, as the API tells them. */
+async function askDays(visit: Visit): Promise<QueryReply> {
+  return ask<QueryReply>(visit, '/analytics/query?last=7d&interval=day&fill=zero');
 }
 
 function chart(page: Page, name: string): Locator {
-  return page.getByRole('img', { name: `${name} for the last 7 days` });
+  return page.getByRole('slider', { name: `${name}, chart` });
 }
 
-function round(value: number): number {
-  return Math.round(value * 1e6) / 1e6;
-}
-
-type OfDay = (day: DailyRecord) => number;
-
-function successOf({ call_count: calls, error_count: errors }: DailyRecord): number {
-  return Math.round((10_000 * (calls - errors)) / calls) / 100;
+/** `Nov 14`, as the page names a day. */
+function dayName(start: string | undefined): string {
+  const format = new Intl.DateTimeFormat('en-US', {
+    month: 'short',
+    day: 'numeric',
+    timeZone: 'UTC',
+  });
+  return format.format(Date.parse(`${start?.slice(0, 10)}T00:00:00Z`));
 }
 
 test(
-  'the figures match the API, exact on hover, with today and yesterday below each',
+  'the figures of the last seven days match the API, exact on hover, and so do those of all time',
   inBrowser(async (visit) => {
     await recordWeek(visit.service, visit.key, clock);
+    clock.set((Date.now() - 40 * 86_400_000) * 1000);
+    await recordOne(visit.service, visit.key, { cost_usd: 7, model: 'older' });
+    clock.set(Date.now() * 1000);
     await visit.open();
     const overview = await ask<Overview>(visit, '/analytics/overview');
-    const daily = await ask<DailyRecord[]>(visit, '/analytics/daily');
-    const [yesterday, today] = daily.slice(-2);
-    assert.ok(today !== undefined && yesterday !== undefined);
-    const figures: [name: string, value: number, of: OfDay][] = [
-      ['Cost', overview.total_cost_usd, (day) => day.total_cost_usd],
-      ['Calls', overview.total_calls, (day) => day.call_count],
-      ['Average latency', overview.avg_latency_ms, (day) => day.avg_latency_ms],
-      ['Success rate', overview.success_rate, successOf],
-      ['Errors', overview.error_count, (day) => day.error_count],
+    const { totals } = await ask<QueryReply>(visit, '/analytics/query?last=7d');
+    assert.equal(overview.total_calls, totals.call_count + 1);
+    const figures: [name: string, value: number | null][] = [
+      ['Cost', totals.total_cost_usd],
+      ['Calls', totals.call_count],
+      ['Errors', totals.error_count],
+      ['Success rate', totals.success_rate],
+      ['Average latency', totals.avg_latency_ms],
+      ['p95 latency', totals.p95_latency_ms],
     ];
-    for (const [name, value, of] of figures) {
-      const [whole, days] = await figure(visit.page, name).locator('dd').all();
-      assert.ok(whole !== undefined && days !== undefined);
+    for (const [name, value] of figures) {
+      const whole = figure(visit.page, name).locator('dd').first().locator('.quantity');
       await eventually(async () => assert.equal(await exactNumber(whole), value, name));
-      await days.locator('b').first().waitFor();
-      assert.equal(await exactNumber(days.locator('b').nth(0)), of(today), `${name} today`);
-      assert.equal(await exactNumber(days.locator('b').nth(1)), of(yesterday), `${name} yesterday`);
     }
+    const allTime = visit.page.getByRole('group', { name: 'All time' }).locator('.quantity');
+    const numbers = await Promise.all((await allTime.all()).map(exactNumber));
+    assert.deepEqual(numbers, [
+      overview.total_cost_usd,
+      overview.total_calls,
+      overview.error_count,
+    ]);
   }),
 );
 
@@ -88,51 +88,61 @@ test(
 );
 
 test(
-  'the charts show seven days, and hovering a day shows its values in all three charts',
+  'hovering a day shows its values in every chart, with the values of each layer in the legend',
   inBrowser(async (visit) => {
     const { page } = visit;
     await recordWeek(visit.service, visit.key, clock);
     await visit.open();
-    const daily = await ask<DailyRecord[]>(visit, '/analytics/daily');
-    await chart(page, 'Average latency').locator('canvas').waitFor();
-    const calls = daily.reduce((sum, day) => sum + day.call_count, 0);
-    const atRest = chartHeading(page, 'Calls');
-    assert.match(await atRest.innerText(), new RegExp(`7 days\\s+${calls}`));
+    const days = await askDays(visit);
+    await chart(page, 'Tokens').locator('canvas').waitFor();
+    const value = (name: string): Locator => card(page, name).locator('.chart-value');
+    assert.match(await value('Calls').innerText(), /Last 7 days/);
+    assert.equal(await shownValue(page, 'Calls'), days.totals.call_count);
 
     // The area without the axes.
     const area = await chart(page, 'Cost').locator('.u-over').boundingBox();
     assert.ok(area !== null);
-    for (const [index, day] of daily.entries()) {
-      const x = area.x + (area.width * (index + 0.5)) / daily.length;
-      await page.mouse.move(x, area.y + area.height / 2);
+    for (const [index, day] of days.rows.entries()) {
+      const x = area.x + (area.width * (index + 0.5)) / days.rows.length;
+      // Above every bar, so that no layer is looked at.
+      await page.mouse.move(x, area.y + 2);
       await eventually(async () =>
-        assert.match(await chartHeading(page, 'Calls').innerText(), new RegExp(`${day.label}\\b`)),
+        assert.ok((await value('Calls').innerText()).startsWith(dayName(day.start))),
       );
       assert.deepEqual(await lookedAt(page), {
-        labels: [day.label, day.label, day.label],
         calls: day.call_count,
+        callsOfLayers: day.call_count,
         errors: day.error_count,
-        cost: round(day.total_cost_usd),
-        latency: day.call_count === 0 ? null : day.avg_latency_ms,
+        cost: day.total_cost_usd,
+        latency: day.p95_latency_ms,
+        latencies: [day.p50_latency_ms, day.p95_latency_ms, day.p99_latency_ms],
+        tokens: day.prompt_tokens + day.completion_tokens,
       });
     }
     await page.mouse.move(0, 0);
-    await eventually(async () => assert.match(await atRest.innerText(), /7 days/));
+    await eventually(async () => assert.match(await value('Calls').innerText(), /Last 7 days/));
   }),
 );
 
+function shownValue(page: Page, name: string): Promise<number | null> {
+  return exactNumber(chartValue(page, name));
+}
+
+async function legendOf(page: Page, name: string): Promise<(number | null)[]> {
+  const values = await card(page, name).locator('.legend-value').all();
+  return Promise.all(values.map(exactNumber));
+}
+
 async function lookedAt(page: Page) {
-  const names = ['Calls', 'Cost', 'Average latency'];
-  const values = names.map((name) => chartHeading(page, name).getByRole('paragraph'));
-  const [calls, cost, latency] = values;
-  assert.ok(calls !== undefined && cost !== undefined && latency !== undefined);
-  const labels = values.map((value) => value.locator('span').first().innerText());
+  const parts = await legendOf(page, 'Calls');
   return {
-    labels: await Promise.all(labels),
-    calls: await exactNumber(calls.locator('> span').nth(1)),
-    errors: Number(/(\d+) errors?$/.exec((await calls.innerText()).trim())?.[1]),
-    cost: await exactNumber(cost.locator('> span').nth(1)),
-    latency: await exactNumber(latency.locator('> span').nth(1)),
+    calls: await shownValue(page, 'Calls'),
+    callsOfLayers: parts.reduce<number>((sum, part) => sum + (part ?? 0), 0),
+    errors: await shownValue(page, 'Errors'),
+    cost: await shownValue(page, 'Cost'),
+    latency: await shownValue(page, 'Latency'),
+    latencies: await legendOf(page, 'Latency'),
+    tokens: await shownValue(page, 'Tokens'),
   };
 }
 
@@ -142,15 +152,17 @@ test(
     const { page } = visit;
     await recordWeek(visit.service, visit.key, clock);
     await visit.open();
-    const daily = await ask<DailyRecord[]>(visit, '/analytics/daily');
+    const { rows: days } = await askDays(visit);
     for (const [name, of] of [
-      ['Calls', (day: DailyRecord) => day.call_count],
-      ['Cost', (day: DailyRecord) => day.total_cost_usd],
+      ['Calls', (day: QueryTotals) => day.call_count],
+      ['Errors', (day: QueryTotals) => day.error_count],
+      ['Cost', (day: QueryTotals) => day.total_cost_usd],
+      ['Tokens', (day: QueryTotals) => day.prompt_tokens + day.completion_tokens],
     ] as const) {
       await chart(page, name).locator('canvas').waitFor();
       await eventually(async () => {
-        const heights = await barHeights(chart(page, name), daily.length);
-        const values = daily.map(of);
+        const heights = await barHeights(chart(page, name), days.length);
+        const values = days.map(of);
         const scale = Math.max(...heights) / Math.max(...values);
         for (const [day, height] of heights.entries()) {
           const wanted = (values[day] ?? 0) * scale;
@@ -198,33 +210,66 @@ function barHeights(place: Locator, days: number): Promise<number[]> {
 }
 
 test(
-  'a table shows the same days, today first',
+  'tables show the numbers of every chart, today first',
   inBrowser(async (visit) => {
     const { page } = visit;
     await recordWeek(visit.service, visit.key, clock);
     await visit.open();
-    const daily = await ask<DailyRecord[]>(visit, '/analytics/daily');
-    await page.getByRole('group', { name: 'Show the days as' }).getByText('Table').click();
-    const table = page.getByRole('table', { name: /per day/ });
+    const { rows: days } = await askDays(visit);
+    await page.getByRole('group', { name: 'Show the series as' }).getByText('Table').click();
+    const table = page.getByRole('table', { name: /^Calls, errors/ });
     const rows = table.getByRole('row');
-    await eventually(async () => assert.equal(await rows.count(), 1 + daily.length));
-    assert.deepEqual(await rows.first().getByRole('columnheader').allInnerTexts(), [
-      'Day',
+    await eventually(async () => assert.equal(await rows.count(), 1 + days.length));
+    assert.deepEqual(await rows.first().getByRole('columnheader').allTextContents(), [
+      'Time',
       'Calls',
       'Errors',
       'Cost',
       'Average latency',
+      'p50 latency',
+      'p95 latency',
+      'p99 latency',
+      'Input tokens',
+      'Cached input tokens',
+      'Output tokens',
     ]);
-    for (const [index, day] of daily.toReversed().entries()) {
+    for (const [index, day] of days.toReversed().entries()) {
       const row = rows.nth(index + 1);
-      assert.equal(await row.getByRole('rowheader').innerText(), day.label);
+      assert.equal(await row.getByRole('rowheader').innerText(), dayName(day.start));
       const cells = await row.getByRole('cell').all();
       assert.deepEqual(await Promise.all(cells.map(exactNumber)), [
         day.call_count,
         day.error_count,
         day.total_cost_usd,
-        day.call_count === 0 ? null : day.avg_latency_ms,
+        day.avg_latency_ms,
+        day.p50_latency_ms,
+        day.p95_latency_ms,
+        day.p99_latency_ms,
+        day.prompt_tokens - day.cache_read_tokens,
+        day.cache_read_tokens,
+        day.completion_tokens,
       ]);
+    }
+    for (const [measure, of] of [
+      ['Cost', (day: QueryTotals) => day.total_cost_usd],
+      ['Calls', (day: QueryTotals) => day.call_count],
+      ['Errors', (day: QueryTotals) => day.error_count],
+    ] as const) {
+      await page.getByRole('group', { name: 'Show for each' }).getByText(measure).click();
+      const groups = page.getByRole('table', { name: `${measure} by model over time` });
+      const sums = await sumsOfRows(groups);
+      for (const [index, day] of days.toReversed().entries())
+        assert.ok(Math.abs((sums[index] ?? NaN) - of(day)) < 1e-9, `${measure} ${day.start}`);
     }
   }),
 );
+
+/** What the cells of each row add up to, exactly as on hover. */
+async function sumsOfRows(table: Locator): Promise<number[]> {
+  const sums: number[] = [];
+  for (const row of (await table.getByRole('row').all()).slice(1)) {
+    const cells = await Promise.all((await row.getByRole('cell').all()).map(exactNumber));
+    sums.push(cells.reduce<number>((sum, value) => sum + (value ?? 0), 0));
+  }
+  return sums;
+}

@@ -86,7 +86,7 @@ test(
     await signIn(page, reader.key);
     await sees(page, 'read-by-another-key');
     await page.getByRole('link', { name: 'Traces', exact: true }).click();
-    await page.getByRole('link', { name: /read-by-another-key/ }).click();
+    await page.getByRole('link', { name: /, read-by-another-key$/ }).click();
     await page.getByRole('heading', { name: 'Input' }).waitFor();
   }),
 );
@@ -127,7 +127,7 @@ test(
     await tab.getByRole('heading', { name: 'Overview' }).waitFor();
     await tab.getByRole('link', { name: 'Traces', exact: true }).click();
     const opened = context.waitForEvent('page');
-    await tab.getByRole('link', { name: /clicked/ }).click({ modifiers: ['Control'] });
+    await tab.getByRole('link', { name: /, clicked$/ }).click({ modifiers: ['Control'] });
     await (await opened).getByText('the question').waitFor();
   }),
 );

@@ -43,7 +43,7 @@ test(
     await open('#/traces');
     const row = page.getByRole('row', { name: 'harmed' });
     await row.getByText('Damaged: error_message').waitFor();
-    await page.getByRole('link', { name: 'whole' }).click();
+    await page.getByRole('link', { name: /, whole$/ }).click();
     await page.getByText(whole.id).waitFor();
   }),
 );

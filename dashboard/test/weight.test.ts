@@ -20,7 +20,7 @@ test(
     await session.send('Network.enable');
     await open();
     await page
-      .getByRole('img', { name: /^Calls/ })
+      .getByRole('slider', { name: /^Calls/ })
       .locator('canvas')
       .waitFor();
     await page.waitForLoadState('networkidle');
@@ -52,7 +52,7 @@ test(
     await recordOne(service, key);
     await open();
     await page
-      .getByRole('img', { name: /^Calls/ })
+      .getByRole('slider', { name: /^Calls/ })
       .locator('canvas')
       .waitFor();
     const tab = await page.context().newPage();
@@ -68,7 +68,7 @@ test(
     });
     await open('#/', tab);
     await tab
-      .getByRole('img', { name: /^Calls/ })
+      .getByRole('slider', { name: /^Calls/ })
       .locator('canvas')
       .waitFor();
     assert.deepEqual(sent, []);

@@ -90,6 +90,25 @@ export const settings = {
     expected: 'a number from 1 to 1000000',
     parse: (text: string) => wholeNumber(text, 1, 1_000_000),
   },
+  metricsListen: {
+    name: 'metrics-listen',
+    help: 'address and port of GET /metrics for Prometheus; not served by default',
+    expected: 'HOST:PORT, such as 127.0.0.1:9464 or [::1]:9464',
+    parse: parseAddress,
+  },
+  metricsTeams: {
+    name: 'metrics-teams',
+    help: 'number of teams whose traces and cost are shown in the metrics; none by default',
+    expected: `a number from 1 to ${limits.metricsTeamsMax}`,
+    parse: (text: string) => wholeNumber(text, 1, limits.metricsTeamsMax),
+  },
+  metricsToken: {
+    name: 'metrics-token',
+    isEnvOnly: true,
+    help: 'a bearer token that GET /metrics requires; none by default',
+    expected: `${limits.envKeyCharsMin} to ${limits.envKeyCharsMax} visible ASCII characters without spaces`,
+    parse: (text: string) => (isAcceptableEnvKey(text) ? text : null),
+  },
   envKey: {
     name: 'api-key',
     isEnvOnly: true,
@@ -132,7 +151,9 @@ export function settingFlags(
 }
 
 /** What only the environment can set, for the help text. */
-export const envOnlyHelp = `${envOf(settings.envKey)}  ${settings.envKey.help}: ${settings.envKey.expected}`;
+export const envOnlyHelp = Object.values<Setting>(settings)
+  .filter(({ isEnvOnly }) => isEnvOnly)
+  .map((setting) => `${envOf(setting)}  ${setting.help}: ${setting.expected}`);
 
 /** The text of each flag; `true` for one without a value. */
 type Flags = Readonly<Record<string, string | undefined>>;
@@ -224,6 +245,14 @@ function isNetwork(text: string): boolean {
 function wholeNumber(text: string, min: number, max: number): number | null {
   const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : NaN;
   return value >= min && value <= max ? value : null;
+}
+
+/** `127.0.0.1:9464` or `[::1]:9464` */
+function parseAddress(text: string): { host: string; port: number } | null {
+  const [, host, port = ''] = /^(\[[0-9A-Fa-f:.]+\]|[^\s/:[\]]+):([0-9]{1,5})$/.exec(text) ?? [];
+  const parsed = wholeNumber(port, 0, 65_535);
+  if (host === undefined || parsed === null) return null;
+  return { host: host.replace(/^\[(.*)\]$/, '$1'), port: parsed };
 }
 
 function parseDatabase(text: string): Database | null {

@@ -264,6 +264,10 @@ export const limits = Object.freeze({
   idempotencyLifeMs: 24 * 3_600_000,
   idempotencySweepRowsMax: 100,
 
+  // The metrics.
+  metricsConnectionsMax: 32,
+  metricsTeamsMax: 1_000,
+
   // Keys and sign-in.
   keyCacheEntriesMax: 10_000,
   nameCharsMax: 100,

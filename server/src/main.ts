@@ -11,16 +11,20 @@ import { openBodyBudget } from './http/body-budget.ts';
 import { readPage } from './http/dashboard/assets.ts';
 import { listen } from './http/listen.ts';
 import type { Listening } from './http/listen.ts';
+import { serveMetrics } from './http/metrics-server.ts';
 import { openReplyBudget } from './http/reply-budget.ts';
 import type { App } from './http/app-type.ts';
 import { envKeyId } from './http/authenticator.ts';
 import type { KeyInUse } from './http/authenticator.ts';
 import { Admission } from './ingest/admission.ts';
 import { openPricing } from './ingest/pricing.ts';
+import { WaitingBudget } from './ingest/waiting-budget.ts';
 import { dashboardFolder } from './installation.ts';
 import { limits } from './limits.ts';
 import { openLogSink, openLogger, stderrText } from './log.ts';
 import type { LogStream } from './log.ts';
+import { Recorder } from './metrics/recorder.ts';
+import type { Readings } from './metrics/exposition.ts';
 import { openStore } from './store/open-store.ts';
 import { makeSignInCode } from './store/sign-in.ts';
 import type { SignInDirectory } from './store/sign-in.ts';
@@ -32,6 +36,8 @@ import { version } from './version.ts';
 export interface Service {
   /** The URL it listens on, including the base path. */
   url: string;
+  /** Where the metrics are; null if they are not served. */
+  metricsUrl: string | null;
   /** Created if the store has no teams yet, otherwise null. The key is available only here; the code opens the dashboard once. */
   first: { key: string; signInCode: string } | null;
   /** False if the dashboard has not been built. */
@@ -53,17 +59,21 @@ export async function startService(
   // Closed at the end of this function if the start fails; otherwise `stop` closes it.
   await using started = new AsyncDisposableStack();
 
+  const recorder = config.metricsListen ? new Recorder(config.metricsTeams) : null;
   const store = await openStore(config.database, {
     clock: clockSource,
     role: 'server',
-    ...logStoreEvents(logger),
+    ...storeEvents(logger, recorder),
   });
   started.defer(() => store.close());
-  const writes = new Admission(store);
+  const waiting = new WaitingBudget();
+  const writes = new Admission(store, waiting, recorder);
   started.defer(() => writes.drain());
   const pricing = openPricing(store, clock);
   if (config.priceMissingCosts) await pricing.load();
   const page = readPage(dashboardFolder);
+  const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
+  const replyBudget = openReplyBudget(limits.repliesBytesMax);
   const app = await buildApp({
     reader: store,
     keys: store,
@@ -72,8 +82,9 @@ export async function startService(
     writes,
     pricing,
     priceMissingCosts: config.priceMissingCosts,
-    bodyBudget: openBodyBudget(limits.bodiesBytesMax),
-    replyBudget: openReplyBudget(limits.repliesBytesMax),
+    bodyBudget,
+    replyBudget,
+    recorder,
     clock,
     logger,
     version,
@@ -88,15 +99,28 @@ export async function startService(
   });
   let listening: Listening | null = null;
   started.defer(() => closeApp(app, listening));
-  listening = await listen(app, config.host, config.port).catch(explainListen(config));
+  listening = await listen(app, config.host, config.port).catch(explainListen(config, '--port'));
   const url = serverUrl({ ...config, port: listening.port });
   logger.info(`version ${version} is listening on ${url}`);
+  const metrics = await startMetrics(config, recorder, logger, {
+    version,
+    store: config.database.kind,
+    bodyBytes: () => bodyBudget.usedBytes,
+    replyBytes: () => replyBudget.usedBytes,
+    waiting: () => waiting,
+    async teamNames() {
+      const teams = await store.teams(clock());
+      return new Map(teams.map(({ id, name }) => [id, name]));
+    },
+  });
+  if (metrics) started.defer(() => metrics.stop());
   // Last, when nothing else can fail: a key that was created but never shown would be lost.
   const first = await makeFirstAccess(store, clock);
 
   const running = started.move();
   return {
     url,
+    metricsUrl: metrics?.url ?? null,
     first,
     hasDashboard: page !== null,
     logger,
@@ -110,6 +134,43 @@ export async function startService(
       } finally {
         await logStream.flush?.();
       }
+    },
+  };
+}
+
+/** Metrics need a library, which is loaded only here. */
+async function startMetrics(
+  { metricsListen: address, metricsToken }: Config,
+  recorder: Recorder | null,
+  logger: FastifyBaseLogger,
+  readings: Readings,
+): Promise<{ url: string; stop(): Promise<void> } | null> {
+  if (address === null || recorder === null) return null;
+  const { openExposition } = await import('./metrics/exposition.ts');
+  const exposition = openExposition(recorder, readings);
+  const server = await serveMetrics(exposition, address, metricsToken).catch(
+    explainListen(address, '--metrics-listen'),
+  );
+  const url = serverUrl({ host: address.host, port: server.port, basePath: '/metrics' });
+  logger.info(`metrics are served at ${url}`);
+  return { url, stop: () => server.stop() };
+}
+
+/** Counts what happens in the store. Without a recorder, the store does not report it. */
+function storeEvents(logger: FastifyBaseLogger, recorder: Recorder | null): StoreEvents {
+  const logged = logStoreEvents(logger);
+  if (recorder === null) return logged;
+  return {
+    ...logged,
+    onCommit: (commit) => recorder.noteCommit(commit),
+    onRoll: (report) => recorder.noteRoll(report),
+    onRollFailed(failure) {
+      recorder.rolls[failure.speed].failures += 1;
+      logged.onRollFailed?.(failure);
+    },
+    onBroken(reason) {
+      recorder.isBroken = true;
+      logged.onBroken?.(reason);
     },
   };
 }
@@ -199,10 +260,10 @@ async function makeFirstAccess(
   return { key, signInCode: code };
 }
 
-function explainListen({ host, port }: Config): (error: NodeJS.ErrnoException) => never {
-  return (error) => {
+function explainListen({ host, port }: { host: string; port: number }, flag: string) {
+  return (error: NodeJS.ErrnoException): never => {
     if (error.code === 'EADDRINUSE') {
-      throw new OperatorError(`Port ${port} on ${host} is in use. Choose another with --port.`);
+      throw new OperatorError(`Port ${port} on ${host} is in use. Choose another with ${flag}.`);
     }
     throw new OperatorError(`Cannot listen on ${host}, port ${port}: ${error.message}.`);
   };

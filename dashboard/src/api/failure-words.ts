@@ -1,4 +1,4 @@
-import { TraceTallyError } from '../../../client/src/errors.ts';
+import { TraceTallyError } from '../../../client/src/reading.ts';
 
 /** What went wrong, as the page shows it. */
 export interface FailureWords {
@@ -62,6 +62,13 @@ export function failureWords(error: unknown): FailureWords {
   }
   if (code === 'rate_limited') {
     return { title: 'Too many requests with this key', detail: waitWords(error), requestId };
+  }
+  if (code === 'invalid_input' && error.errors.length > 0) {
+    const words = error.errors.map(({ field, message }) => `${field} ${message}.`);
+    return { title: 'The server cannot answer this', detail: words.join(' '), requestId };
+  }
+  if (code === 'question_too_wide') {
+    return { title: 'This question is too wide', detail: error.detail, requestId };
   }
   const isOurs = (error.status ?? 0) >= 500;
   const title = isOurs ? 'Something went wrong on the server' : 'The server rejected the request';

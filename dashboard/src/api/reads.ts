@@ -1,25 +1,37 @@
+import { AnalyticsReads, TraceReads, TraceTallyError } from '../../../client/src/reading.ts';
 import type {
-  DailyRecord,
-  FeatureRecord,
-  ModelRecord,
+  AnalyticsFilter,
   Overview,
+  QueryOptions,
+  QueryReply,
   Trace,
+  TraceFilter,
+  TraceList,
   TracePage,
-} from '../../../client/src/api-types.ts';
-import { TraceTallyError } from '../../../client/src/errors.ts';
-import { AnalyticsReads, TraceReads } from '../../../client/src/reads.ts';
+} from '../../../client/src/reading.ts';
 import { openTransport } from './session-transport.ts';
+
+/** Which traces a question is about: its range and its filters. */
+export type Criteria = AnalyticsFilter;
+
+/** A question about sums. */
+export type Query = Omit<QueryOptions, 'signal'>;
 
 /** All reads that the page makes. */
 export interface Reads {
   overview(signal?: AbortSignal): Promise<Overview>;
-  /** At most `namesListedMax`, those with the most calls. */
-  byModel(signal?: AbortSignal): Promise<ModelRecord[]>;
-  byFeature(signal?: AbortSignal): Promise<FeatureRecord[]>;
-  daily(signal?: AbortSignal): Promise<DailyRecord[]>;
+  query(query: Query, signal?: AbortSignal): Promise<QueryReply>;
   /** Without payloads: a list of them would be far larger than what is shown. */
   tracePage(page: number, signal?: AbortSignal): Promise<TracePage>;
+  /** A part of a filtered list, also without whole payloads. */
+  find(filter: TraceFilter, part: ListPart, signal?: AbortSignal): Promise<TraceList>;
   trace(id: string, signal?: AbortSignal): Promise<Trace>;
+}
+
+export interface ListPart {
+  limit: number;
+  /** Null for the beginning. */
+  cursor: string | null;
 }
 
 export const tracesPerPage = 50;
@@ -37,6 +49,7 @@ export function openReads(teamId: string, onRefused: (error: TraceTallyError) =>
   const transport = openTransport(teamId);
   const traces = new TraceReads(transport);
   const analytics = new AnalyticsReads(transport);
+  const shown = { omit: ['output'], previewChars } as const;
   const watched = async <T>(answer: Promise<T>): Promise<T> => {
     try {
       return await answer;
@@ -47,11 +60,11 @@ export function openReads(teamId: string, onRefused: (error: TraceTallyError) =>
   };
   return {
     overview: (signal) => watched(analytics.overview({ signal })),
-    byModel: (signal) => watched(analytics.byModel({ limit: namesListedMax, signal })),
-    byFeature: (signal) => watched(analytics.byFeature({ limit: namesListedMax, signal })),
-    daily: (signal) => watched(analytics.daily({ signal })),
+    query: (query, signal) => watched(analytics.query({ ...query, signal })),
     tracePage: (page, signal) =>
-      watched(traces.list({ page, limit: tracesPerPage, omit: ['output'], previewChars, signal })),
+      watched(traces.list({ page, limit: tracesPerPage, ...shown, signal })),
+    find: (filter, { limit, cursor }, signal) =>
+      watched(traces.find({ filter, limit, cursor: cursor ?? undefined, ...shown, signal })),
     trace: (id, signal) => watched(isTraceId(id) ? traces.get(id, { signal }) : missing()),
   };
 }

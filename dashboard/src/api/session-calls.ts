@@ -1,7 +1,5 @@
-import { TraceTallyError, errorOfReply } from '../../../client/src/errors.ts';
-import { fits } from '../../../client/src/reply-check.ts';
-import type { Shape } from '../../../client/src/reply-check.ts';
-import { serialise } from '../../../client/src/transport.ts';
+import type { Shape } from '../../../client/src/reading.ts';
+import { TraceTallyError, errorOfReply, fits, serialise } from '../../../client/src/reading.ts';
 import { baseUrl } from './base-url.ts';
 import { anyTeam, dashboardHeaders, openTransport, requestTimeoutMs } from './session-transport.ts';
 
@@ -12,7 +10,10 @@ export interface Team {
 
 /** Who is signed in. The session itself is a cookie that the page cannot see. */
 export interface SignedIn {
-  team: Team;
+  team: Team & {
+    /** Where the days of the team begin. */
+    time_zone: string;
+  };
 }
 
 export type CurrentSession =
@@ -34,21 +35,31 @@ export async function readSession(): Promise<CurrentSession> {
 
 /** Exchanges a key or a code for a session. */
 export async function startSession(secret: { key: string } | { code: string }): Promise<SignedIn> {
-  return post('/session', secret);
+  return post('/session', secret, isSignedIn);
 }
 
 /** Which team a code signs in to. The code stays valid. */
-export async function previewCode(code: string): Promise<SignedIn> {
-  return post('/session/preview', { code });
+export async function previewCode(code: string): Promise<{ team: Team }> {
+  return post('/session/preview', { code }, isPreview);
 }
 
-async function post(path: string, secret: object): Promise<SignedIn> {
+async function post<T>(
+  path: string,
+  secret: object,
+  isReply: (reply: unknown) => reply is T,
+): Promise<T> {
   const transport = openTransport(anyTeam);
   const body = await transport.prepare(serialise(secret));
-  return transport.try({ method: 'POST', path, body, isReply: isSignedIn });
+  return transport.try({ method: 'POST', path, body, isReply });
 }
 
-const signedInShape: Shape<SignedIn> = { team: { id: 'string', name: 'string' } };
+const teamShape = { id: 'string', name: 'string' };
+const previewShape: Shape<{ team: Team }> = { team: teamShape };
+const signedInShape: Shape<SignedIn> = { team: { ...teamShape, time_zone: 'string' } };
+
+function isPreview(reply: unknown): reply is { team: Team } {
+  return fits<{ team: Team }>(reply, previewShape);
+}
 
 function isSignedIn(reply: unknown): reply is SignedIn {
   return fits<SignedIn>(reply, signedInShape);

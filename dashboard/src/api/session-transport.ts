@@ -1,5 +1,4 @@
-import { readSettings } from '../../../client/src/settings.ts';
-import { Transport } from '../../../client/src/transport.ts';
+import { readSettings, Transport } from '../../../client/src/reading.ts';
 import { baseUrl } from './base-url.ts';
 
 /** A trace may be 5 MiB, and the connection may be slow. */

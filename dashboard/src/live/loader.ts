@@ -1,5 +1,4 @@
-import { TraceTallyError } from '../../../client/src/errors.ts';
-import { mayPass } from '../../../client/src/backoff.ts';
+import { TraceTallyError, mayPass } from '../../../client/src/reading.ts';
 import { useEffect, useMemo } from 'preact/hooks';
 import { Store, useStore } from '../parts/store.ts';
 

@@ -1,5 +1,5 @@
-import type { Overview } from '../../../client/src/api-types.ts';
-import { TraceTallyError } from '../../../client/src/errors.ts';
+import type { Overview } from '../../../client/src/reading.ts';
+import { TraceTallyError } from '../../../client/src/reading.ts';
 import { Store } from '../parts/store.ts';
 
 export interface PulseState {

@@ -1,20 +1,27 @@
 import uPlot from 'uplot';
 
 export interface ChartShape {
-  kind: 'bars' | 'line';
-  labels: readonly string[];
-  values: readonly (number | null)[];
-  /** The errors in each bar, drawn at its top in the error color. */
-  bad?: readonly number[] | undefined;
+  kind: 'stack' | 'lines';
+  /** One for each bucket. */
+  ticks: readonly string[];
+  /** The values of each layer, from the bottom of the stack to its top. */
+  layers: readonly (readonly (number | null)[])[];
+  /** The name of the CSS variable of each layer's color. */
+  colours: readonly string[];
   format: (value: number) => string;
   wholeNumbers?: boolean | undefined;
-  onLookAt: (day: number | null) => void;
+  /** The pointer is over a bucket, and over this layer of its bar if any. */
+  onLookAt: (bucket: number | null, layer: number | null) => void;
+  /** The user clicked there. */
+  onOpen: (bucket: number, layer: number | null) => void;
 }
 
+export type ChartData = Pick<ChartShape, 'ticks' | 'layers' | 'colours'>;
+
 export interface Chart {
-  setData(data: Pick<ChartShape, 'labels' | 'values' | 'bad'>): void;
-  /** Marks a day, or none. */
-  lookAt(day: number | null): void;
+  setData(data: ChartData): void;
+  /** Marks a bucket, or none. */
+  lookAt(bucket: number | null): void;
   /** Draws again with the colors of the current theme. */
   repaint(): void;
   destroy(): void;
@@ -22,15 +29,20 @@ export interface Chart {
 
 const heightPx = 168;
 const axisFont = '11px system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
+/** Room for one name below a bar. */
+const tickPx = 52;
+/** With more points than this, a line has no dots. */
+const dotsMax = 31;
 
 export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
-  let { labels } = shape;
+  let data: ChartData = shape;
   let leftPx = 0;
-  const colour = (name: string): string =>
-    getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+  let marked: number | null = null;
+  let isPointedAt = false;
   const band = document.createElement('div');
   band.className = 'chart-band';
   band.hidden = true;
+  const bucketCount = (): number => data.ticks.length;
 
   const plot = new uPlot(
     {
@@ -40,7 +52,7 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
       legend: { show: false },
       cursor: { y: false, x: false, points: { show: false }, drag: { x: false, y: false } },
       scales: {
-        x: { time: false, range: () => [-0.5, labels.length - 0.5] },
+        x: { time: false, range: () => [-0.5, bucketCount() - 0.5] },
         y: { range: (_plot, _min, max) => [0, max > 0 ? max * 1.08 : 1] },
       },
       axes: [
@@ -51,8 +63,8 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
           gap: 6,
           grid: { show: false },
           ticks: { show: false },
-          splits: () => labels.map((_label, day) => day),
-          values: (self) => thinned(labels, self.width - leftPx),
+          splits: () => data.ticks.map((_tick, bucket) => bucket),
+          values: (self) => thinned(data.ticks, self.width - leftPx),
         },
         {
           stroke: () => colour('--text-muted'),
@@ -66,15 +78,53 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
           values: (_plot, splits) => splits.map((value) => shape.format(value)),
         },
       ],
-      series: [{}, ...seriesOf(shape, colour)],
+      series: [{}, ...seriesOf(shape)],
       hooks: {
-        init: [(self) => self.over.append(band)],
-        setCursor: [(self) => shape.onLookAt(self.cursor.idx ?? null)],
+        init: [
+          (self) => {
+            self.over.append(band);
+            listen(self);
+          },
+        ],
+        setCursor: [(self) => point(self)],
       },
     } as uPlot.Options,
-    dataOf(shape),
+    dataOf(shape.kind, data),
     holder,
   );
+
+  /** Which part of a bar the pointer is over; null above it. */
+  function layerAt(self: uPlot): number | null {
+    const { idx = null, top = -1 } = self.cursor;
+    if (shape.kind !== 'stack' || idx === null || top < 0) return null;
+    const height = self.posToVal(top, 'y');
+    let reached = 0;
+    for (const [layer, values] of data.layers.entries()) {
+      reached += values[idx] ?? 0;
+      if (height <= reached && (values[idx] ?? 0) > 0) return layer;
+    }
+    return null;
+  }
+
+  /** It is also called when the chart is drawn again, which must not end a selection by keyboard. */
+  function point(self: uPlot): void {
+    const bucket = self.cursor.idx ?? null;
+    if (bucket === null && !isPointedAt) return;
+    isPointedAt = bucket !== null;
+    shape.onLookAt(bucket, layerAt(self));
+  }
+
+  function listen(self: uPlot): void {
+    let markedBefore: number | null = null;
+    self.over.addEventListener('pointerdown', () => (markedBefore = marked));
+    self.over.addEventListener('click', (event) => {
+      const idx = self.cursor.idx ?? null;
+      if (idx === null) return;
+      // A finger cannot hover: the first tap shows the values, the second one opens the traces.
+      const isTouch = (event as PointerEvent).pointerType === 'touch';
+      if (!isTouch || markedBefore === idx) shape.onOpen(idx, layerAt(self));
+    });
+  }
 
   const sizes = new ResizeObserver(() => {
     const width = widthOf(holder);
@@ -83,14 +133,15 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
   sizes.observe(holder);
 
   return {
-    setData(data) {
-      labels = data.labels;
-      plot.setData(dataOf({ ...shape, ...data }));
+    setData(next) {
+      data = next;
+      plot.setData(dataOf(shape.kind, data));
     },
-    lookAt(day) {
-      band.hidden = day === null;
-      band.style.width = `${100 / labels.length}%`;
-      band.style.left = `${((day ?? 0) * 100) / labels.length}%`;
+    lookAt(bucket) {
+      marked = bucket;
+      band.hidden = bucket === null;
+      band.style.width = `${100 / bucketCount()}%`;
+      band.style.left = `${((bucket ?? 0) * 100) / bucketCount()}%`;
     },
     repaint: () => plot.redraw(false, true),
     destroy() {
@@ -100,37 +151,46 @@ export function drawChart(holder: HTMLElement, shape: ChartShape): Chart {
   };
 }
 
-function seriesOf({ kind, bad }: ChartShape, colour: (name: string) => string): uPlot.Series[] {
-  if (kind === 'line') {
-    return [
-      {
-        stroke: () => colour('--chart'),
-        width: 2,
-        points: { show: true, size: 7, width: 2, fill: () => colour('--surface') },
-      },
-    ];
+function colour(name: string): string {
+  return getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+}
+
+function seriesOf({ kind, colours, layers }: ChartShape): uPlot.Series[] {
+  if (kind === 'lines') {
+    const hasDots = (layers[0]?.length ?? 0) <= dotsMax;
+    return colours.map((name) => ({
+      stroke: () => colour(name),
+      width: 2,
+      points: { show: hasDots, size: 6, width: 2, fill: () => colour('--surface') },
+    }));
   }
-  const bars = uPlot.paths.bars?.({ size: [0.62, 44], radius: [0.06, 0] });
-  const bar = (name: string): uPlot.Series => ({
+  const bars = uPlot.paths.bars?.({ size: [0.7, 44], radius: [0.06, 0] });
+  // The topmost layer is drawn first, as high as the whole stack, and the others over it.
+  return colours.toReversed().map((name) => ({
     fill: () => colour(name),
     width: 0,
     points: { show: false },
     ...(bars !== undefined && { paths: bars }),
-  });
-  // The whole bar is drawn in the error color, and the part without errors over it.
-  return bad === undefined ? [bar('--chart')] : [bar('--chart-bad'), bar('--chart')];
+  }));
 }
 
-function dataOf({ values, bad }: Pick<ChartShape, 'values' | 'bad'>): uPlot.AlignedData {
-  const days = values.map((_value, day) => day);
-  if (bad === undefined) return [days, [...values]];
-  return [days, [...values], values.map((value, day) => (value ?? 0) - (bad[day] ?? 0))];
+function dataOf(kind: ChartShape['kind'], { ticks, layers }: ChartData): uPlot.AlignedData {
+  const buckets = ticks.map((_tick, bucket) => bucket);
+  if (kind === 'lines') return [buckets, ...layers.map((values) => [...values])];
+  const heights: number[][] = [];
+  for (const values of layers) {
+    const below = heights.at(-1);
+    heights.push(buckets.map((bucket) => (values[bucket] ?? 0) + (below?.[bucket] ?? 0)));
+  }
+  return [buckets, ...heights.toReversed()];
 }
 
-/** Every day's name if there is room, otherwise every other one; today's always. */
-function thinned(labels: readonly string[], widthPx: number): string[] {
-  const step = widthPx < labels.length * 44 ? 2 : 1;
-  return labels.map((label, day) => ((labels.length - 1 - day) % step === 0 ? label : ''));
+/** As many names as there is room for; the last one that is not cut off always. */
+function thinned(ticks: readonly string[], widthPx: number): string[] {
+  const bucketPx = Math.max(1, widthPx / ticks.length);
+  const step = Math.ceil(tickPx / bucketPx);
+  const last = ticks.length - 1 - Math.max(0, Math.ceil(tickPx / 2 / bucketPx - 0.5));
+  return ticks.map((tick, bucket) => (bucket <= last && (last - bucket) % step === 0 ? tick : ''));
 }
 
 /** As wide as its longest number. */
@@ -145,7 +205,7 @@ function axisWidth(plot: uPlot, values: readonly string[] | null): number {
 }
 
 function wholeIncrements(): number[] {
-  return Array.from({ length: 10 }, (_, power) => 10 ** power).flatMap((ten) => [
+  return Array.from({ length: 12 }, (_, power) => 10 ** power).flatMap((ten) => [
     ten,
     2 * ten,
     5 * ten,

@@ -1,15 +1,19 @@
-import { roundToMicros } from '../format/money.ts';
+import type { QueryReply, QueryTotals } from '../../../client/src/reading.ts';
+import { notSet } from '../view/filters.ts';
+import type { FilterField } from '../view/filters.ts';
 
 /** One row of a breakdown. */
 export interface ShareRow {
   name: string;
+  /** The value to filter by: null for calls without one, undefined for all others together. */
+  value: string | null | undefined;
   calls: number;
+  errors: number;
   costUsd: number;
   /** Null if it is not known. */
   latencyMs: number | null;
+  p95Ms: number | null;
   successRate: number | null;
-  /** Explains which calls a row without a recorded name has; null for a model or feature. */
-  restTitle: string | null;
 }
 
 export type ShareTotal = Pick<ShareRow, 'calls' | 'costUsd'>;
@@ -21,23 +25,28 @@ export interface ShareOrder {
   isDescending: boolean;
 }
 
-/** The calls that are in none of the rows; null if there are none. */
-export function restOf(
-  rows: readonly ShareRow[],
-  total: ShareTotal,
-  { name, restTitle }: { name: string; restTitle: string },
-): ShareRow | null {
-  const calls = total.calls - rows.reduce((sum, row) => sum + row.calls, 0);
-  const costUsd = total.costUsd - rows.reduce((sum, row) => sum + row.costUsd, 0);
-  // The total and the rows come from two replies, so the difference may be below 0.
-  if (calls <= 0) return null;
+/** The groups of an answer. */
+export function rowsOf(reply: QueryReply, field: FilterField): ShareRow[] {
+  return reply.rows.map((row) => {
+    const value = row[field as 'model'] ?? null;
+    return { name: value ?? notSet, value, ...numbersOf(row) };
+  });
+}
+
+/** All groups that are not listed; null if there are none. */
+export function othersOf(reply: QueryReply): ShareRow | null {
+  const [other] = reply.other;
+  return other === undefined ? null : { name: 'other', value: undefined, ...numbersOf(other) };
+}
+
+function numbersOf(row: QueryTotals): Omit<ShareRow, 'name' | 'value'> {
   return {
-    name,
-    restTitle,
-    calls,
-    costUsd: Math.max(0, roundToMicros(costUsd)),
-    latencyMs: null,
-    successRate: null,
+    calls: row.call_count,
+    errors: row.error_count,
+    costUsd: row.total_cost_usd,
+    latencyMs: row.avg_latency_ms,
+    p95Ms: row.p95_latency_ms,
+    successRate: row.call_count === 0 ? null : row.success_rate,
   };
 }
 

@@ -2,15 +2,23 @@ import { useState } from 'preact/hooks';
 import { exactCount } from '../format/count.ts';
 import { columnMoney } from '../format/money.ts';
 import { shortPercent } from '../format/percent.ts';
+import { DownloadCsv } from '../parts/download-csv.tsx';
+import type { Sheet } from '../parts/download-csv.tsx';
+import { NameLink } from '../parts/name-link.tsx';
 import { Count, Duration, Percent, TotalCost } from '../parts/quantity.tsx';
 import { Skeleton } from '../parts/skeleton.tsx';
+import { behind, tracesHref } from '../route/route.ts';
+import type { OverviewRoute } from '../route/route.ts';
+import { filterNames } from '../view/filters.ts';
+import type { FilterField } from '../view/filters.ts';
 import { nextOrder, shareOf, sortedRows } from './share-row.ts';
 import type { ShareBasis, ShareColumn, ShareOrder, ShareRow, ShareTotal } from './share-row.ts';
 
 interface ShareTableProps {
   title: string;
-  /** What a row is. */
-  noun: string;
+  route: OverviewRoute;
+  /** What a row is a value of. */
+  field: FilterField;
   /** Null while they are loading. */
   rows: readonly ShareRow[] | null;
   /** The sum of all names that are not listed; always last. Null if all are listed. */
@@ -24,7 +32,8 @@ const rowsAtFirst = 8;
 const rowsUncut = 10;
 
 /** The roles are explicit because narrow screens lay out the rows as cards, and browsers then drop the table semantics. */
-export function ShareTable({ title, noun, rows, others, total, basis }: ShareTableProps) {
+export function ShareTable(props: ShareTableProps) {
+  const { title, route, field, rows, others, total, basis } = props;
   const [order, setOrder] = useState<ShareOrder | null>(null);
   const [isWhole, setIsWhole] = useState(false);
   const basisColumn = basis === 'cost' ? 'costUsd' : 'calls';
@@ -50,11 +59,15 @@ export function ShareTable({ title, noun, rows, others, total, basis }: ShareTab
         <Skeleton rows={6} class="table-skeleton" />
       ) : (
         <>
-          <table class="table share-table" role="table">
+          <div class="table-title">
+            <h3>{title}</h3>
+            <DownloadCsv name={title} sheet={() => sheetOf(field, [...sorted, ...last])} />
+          </div>
+          <table class="table stacked-table share-table" role="table">
             <caption class="visually-hidden">{title}, sortable by any column</caption>
             <thead role="rowgroup">
               <tr role="row">
-                {header('name', noun)}
+                {header('name', filterNames[field])}
                 {header('costUsd', 'Cost')}
                 {header('calls', 'Calls')}
                 {header('latencyMs', 'Latency')}
@@ -64,8 +77,10 @@ export function ShareTable({ title, noun, rows, others, total, basis }: ShareTab
             <tbody role="rowgroup">
               {shown.map((row) => (
                 <ShareLine
-                  key={row.restTitle === null ? `name ${row.name}` : 'rest'}
+                  key={row.value === undefined ? 'other' : `value ${JSON.stringify(row.value)}`}
                   row={row}
+                  route={route}
+                  field={field}
                   share={shareOf(row, total, basis)}
                   formatCost={formatCost}
                 />
@@ -73,7 +88,7 @@ export function ShareTable({ title, noun, rows, others, total, basis }: ShareTab
               {shown.length === 0 && (
                 <tr role="row">
                   <td role="cell" colSpan={5} class="muted">
-                    Nothing here yet.
+                    No calls.
                   </td>
                 </tr>
               )}
@@ -90,19 +105,40 @@ export function ShareTable({ title, noun, rows, others, total, basis }: ShareTab
   );
 }
 
+/** All rows, not only those that are shown. */
+function sheetOf(field: FilterField, rows: readonly ShareRow[]): Sheet {
+  return {
+    header: [field, 'cost_usd', 'calls', 'errors', 'average_latency_ms', 'p95_latency_ms'],
+    rows: rows.map((row) => [
+      row.name,
+      row.costUsd,
+      row.calls,
+      row.errors,
+      row.latencyMs,
+      row.p95Ms,
+    ]),
+  };
+}
+
 interface ShareLineProps {
   row: ShareRow;
+  route: OverviewRoute;
+  field: FilterField;
   share: number;
   formatCost: (usd: number) => string;
 }
 
-function ShareLine({ row, share, formatCost }: ShareLineProps) {
+function ShareLine({ row, route, field, share, formatCost }: ShareLineProps) {
   return (
-    <tr role="row" class={row.restTitle === null ? '' : 'rest'}>
+    <tr role="row" class={row.value === undefined ? 'rest' : ''}>
       <th role="rowheader" scope="row">
-        <span class="share-name" title={row.restTitle ?? row.name}>
-          <bdi>{row.name}</bdi>
-        </span>
+        {row.value === undefined ? (
+          <span class="clipped unset" title="All others together">
+            <bdi>{row.name}</bdi>
+          </span>
+        ) : (
+          <NameLink route={route} field={field} value={row.value} />
+        )}
         <span class="share">
           <span class="share-track" aria-hidden="true">
             <span
@@ -117,7 +153,16 @@ function ShareLine({ row, share, formatCost }: ShareLineProps) {
         <TotalCost usd={row.costUsd} calls={row.calls} format={formatCost} />
       </td>
       <td role="cell" class="number">
-        <Count value={row.calls} />
+        {row.value === undefined ? (
+          <Count value={row.calls} />
+        ) : (
+          <a
+            class="figure-link"
+            href={tracesHref({ question: behind(route, { [field]: row.value }) })}
+          >
+            <Count value={row.calls} />
+          </a>
+        )}
       </td>
       <td role="cell" class="number">
         <Duration value={row.latencyMs} />

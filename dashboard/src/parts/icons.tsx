@@ -86,6 +86,30 @@ export function ArrowUpIcon() {
   );
 }
 
+export function DownloadIcon() {
+  return (
+    <Icon>
+      <path d="M8 2.5v7M4.8 6.8 8 10l3.2-3.2M3 13h10" />
+    </Icon>
+  );
+}
+
+export function CloseIcon() {
+  return (
+    <Icon>
+      <path d="m4.5 4.5 7 7M11.5 4.5l-7 7" />
+    </Icon>
+  );
+}
+
+export function PlusIcon() {
+  return (
+    <Icon>
+      <path d="M8 3.5v9M3.5 8h9" />
+    </Icon>
+  );
+}
+
 /** Four strokes and a fifth across them: a tally mark. */
 export function TallyMark() {
   return (

@@ -1,11 +1,11 @@
-import { TraceTallyError } from '../../../client/src/errors.ts';
+import { TraceTallyError } from '../../../client/src/reading.ts';
 import { failureWords } from '../api/failure-words.ts';
 import type { FailureWords } from '../api/failure-words.ts';
 import { endSession, previewCode, readSession, startSession } from '../api/session-calls.ts';
 import type { SignedIn, Team } from '../api/session-calls.ts';
 import { Store } from '../parts/store.ts';
 import { navigation } from '../route/navigation.ts';
-import { overviewHref } from '../route/route.ts';
+import { homeHref } from '../route/route.ts';
 import { Session } from './session.ts';
 import { isCode, linkOfFragment } from './sign-in-link.ts';
 import type { SignInLink } from './sign-in-link.ts';
@@ -94,7 +94,7 @@ class Gate {
 
   signOut(): void {
     this.#show({ kind: 'opening' });
-    navigation.replace(overviewHref);
+    navigation.replace(homeHref);
     this.#afterwards(
       async () => {
         await endSession();
@@ -107,7 +107,7 @@ class Gate {
   /** The link leaves the address bar and the history before anything else happens. */
   #takeLink(): SignInLink | null {
     const link = linkOfFragment(location.hash);
-    if (link !== null) navigation.replace(overviewHref);
+    if (link !== null) navigation.replace(homeHref);
     return link;
   }
 

@@ -1,4 +1,4 @@
-import { overviewHref } from '../route/route.ts';
+import { homeHref } from '../route/route.ts';
 import { PageHeading } from './page-heading.tsx';
 
 export function NotFound() {
@@ -6,7 +6,7 @@ export function NotFound() {
     <>
       <PageHeading title="Page not found" />
       <p>
-        There is no page at this address. <a href={overviewHref}>Go to the overview.</a>
+        There is no page at this address. <a href={homeHref}>Go to the overview.</a>
       </p>
     </>
   );

@@ -1,9 +1,13 @@
 import type { ComponentChildren } from 'preact';
-import type { Trace } from '../../../client/src/api-types.ts';
+import type { Trace } from '../../../client/src/reading.ts';
+import { exactCount } from '../format/count.ts';
 import { exactTime } from '../format/moment.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { CallCost, Count, Duration, Unknown } from '../parts/quantity.tsx';
 import { RelativeTime } from '../parts/relative-time.tsx';
+import { tracesHref } from '../route/route.ts';
+import { filterNames } from '../view/filters.ts';
+import type { FilterField } from '../view/filters.ts';
 
 /** What is known about one call, apart from its text. */
 export function Facts({ trace }: { trace: Trace }) {
@@ -18,16 +22,38 @@ export function Facts({ trace }: { trace: Trace }) {
         </Fact>
         <Fact name="Tokens in">
           <Count value={trace.prompt_tokens} />
+          <Part count={trace.cache_read_tokens} of="cached" />
+          <Part count={trace.cache_write_tokens} of="written to the cache" />
         </Fact>
         <Fact name="Tokens out">
           <Count value={trace.completion_tokens} />
+          <Part count={trace.reasoning_tokens} of="for reasoning" />
         </Fact>
         <Fact name="Feature">
-          <Label text={trace.feature_name} />
+          <Label field="feature_name" text={trace.feature_name} />
         </Fact>
         <Fact name="User">
-          <Label text={trace.user_identifier} />
+          <Label field="user_identifier" text={trace.user_identifier} />
         </Fact>
+        {trace.ttft_ms !== undefined && (
+          <Fact name="First token after">
+            <Duration value={trace.ttft_ms} />
+          </Fact>
+        )}
+        {trace.response_model !== undefined && (
+          <Fact name="Answered by">
+            <bdi class="breaking">{trace.response_model}</bdi>
+          </Fact>
+        )}
+        {optionalLabels.map((field) => {
+          const text = trace[field];
+          if (text === undefined) return null;
+          return (
+            <Fact key={field} name={filterNames[field]}>
+              <Label field={field} text={text} />
+            </Fact>
+          );
+        })}
         {trace.started_at !== undefined && (
           <Fact name="Started" isWide>
             <Time at={trace.started_at} />
@@ -45,6 +71,14 @@ export function Facts({ trace }: { trace: Trace }) {
   );
 }
 
+const optionalLabels = [
+  'environment',
+  'provider',
+  'error_type',
+  'session_id',
+  'run_id',
+] as const satisfies readonly FilterField[];
+
 interface FactProps {
   name: string;
   isWide?: boolean;
@@ -60,6 +94,16 @@ function Fact({ name, isWide = false, children }: FactProps) {
   );
 }
 
+/** A part of a number of tokens; nothing if it is not known. */
+function Part({ count, of }: { count: number | undefined; of: string }) {
+  if (count === undefined) return null;
+  return (
+    <span class="muted small fact-more">
+      {exactCount(count)} {of}
+    </span>
+  );
+}
+
 function Time({ at }: { at: string }) {
   return (
     <>
@@ -69,6 +113,17 @@ function Time({ at }: { at: string }) {
   );
 }
 
-function Label({ text }: { text: string | null }) {
-  return text === null ? <Unknown /> : <bdi class="breaking">{text}</bdi>;
+/** A name that leads to all traces with it. */
+function Label({ field, text }: { field: FilterField; text: string | null }) {
+  if (text === null) return <Unknown />;
+  const question = { range: null, filters: { [field]: [text] } };
+  return (
+    <a
+      class="name-link breaking"
+      href={tracesHref({ question })}
+      title={`Show all traces of this ${filterNames[field].toLowerCase()}`}
+    >
+      <bdi>{text}</bdi>
+    </a>
+  );
 }

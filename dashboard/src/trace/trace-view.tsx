@@ -1,5 +1,5 @@
-import type { Trace } from '../../../client/src/api-types.ts';
-import { TraceTallyError } from '../../../client/src/errors.ts';
+import type { Trace } from '../../../client/src/reading.ts';
+import { TraceTallyError } from '../../../client/src/reading.ts';
 import { useLoad } from '../live/loader.ts';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { Failure } from '../parts/failure.tsx';
@@ -9,7 +9,9 @@ import { tracesHref } from '../route/route.ts';
 import { useSession } from '../session/session.ts';
 import { PageHeading } from '../shell/page-heading.tsx';
 import { Facts } from './facts.tsx';
+import { Metadata } from './metadata.tsx';
 import { Payload } from './payload.tsx';
+import { RelatedCalls } from './related-calls.tsx';
 
 export function TraceView({ id }: { id: string }) {
   const session = useSession();
@@ -21,7 +23,7 @@ export function TraceView({ id }: { id: string }) {
   return (
     <>
       <nav class="crumbs" aria-label="Breadcrumb">
-        <a href={tracesHref(session.lastList?.page ?? 1)}>
+        <a href={session.lastList?.fragment ?? tracesHref()}>
           <span aria-hidden="true">‹ </span>All traces
         </a>
       </nav>
@@ -67,10 +69,12 @@ function TraceContent({ trace }: { trace: Trace }) {
       {(trace.error_message !== null || trace.status === 'error') && (
         <Payload title="Error" text={trace.error_message} tone="error" />
       )}
+      <RelatedCalls trace={trace} />
       <div class="payloads">
         <Payload title="Input" text={trace.input} />
         <Payload title="Output" text={trace.output} />
       </div>
+      <Metadata metadata={trace.metadata} />
     </>
   );
 }

@@ -41,7 +41,7 @@ function Step({ label, sign, to }: StepProps) {
   const text = <span aria-hidden="true">{sign}</span>;
   if (to !== null) {
     return (
-      <a {...shape} href={tracesHref(to)}>
+      <a {...shape} href={tracesHref({ page: to })}>
         {text}
       </a>
     );
@@ -62,7 +62,7 @@ function PageBox({ page, pages }: { page: number; pages: number }) {
     const asked = Math.round(Number(text));
     const target = Number.isFinite(asked) ? Math.min(pages, Math.max(1, asked)) : page;
     setText(String(target));
-    if (target !== page) navigation.go(tracesHref(target));
+    if (target !== page) navigation.go(tracesHref({ page: target }));
   };
   return (
     <form class="page-box" onSubmit={onSubmit} noValidate>

@@ -1,13 +1,16 @@
-import type { ListedTrace } from '../../../client/src/api-types.ts';
-import { exactTime } from '../format/moment.ts';
+import type { ListedTrace } from '../../../client/src/reading.ts';
 import { CallCost, Count, Duration, Unknown } from '../parts/quantity.tsx';
 import { RelativeTime } from '../parts/relative-time.tsx';
 import { Status } from '../parts/status.tsx';
+import { NameLink } from '../parts/name-link.tsx';
 import { navigation } from '../route/navigation.ts';
 import { traceHref } from '../route/route.ts';
+import type { TracesRoute } from '../route/route.ts';
+import type { FilterField } from '../view/filters.ts';
 import { promptPreview } from './preview.ts';
 
 interface TraceRowProps {
+  route: TracesRoute;
   trace: ListedTrace;
   /** It arrived while the list was open. */
   isNew: boolean;
@@ -17,7 +20,7 @@ interface TraceRowProps {
 /** An error message may be megabytes long; its beginning is enough to recognize it. */
 const errorCharsMax = 200;
 
-export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
+export function TraceRow({ route, trace, isNew, formatCost }: TraceRowProps) {
   const href = traceHref(trace.id);
   const prompt = promptPreview(trace.input);
   // When the call began, if that is known; the list is in the order in which the traces were recorded.
@@ -30,7 +33,10 @@ export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
       onClick={(event) => openRow(event, href)}
     >
       <td role="cell" class="at">
-        <RelativeTime at={at} />
+        <a href={href}>
+          <RelativeTime at={at} />
+          <span class="visually-hidden">, {trace.model}</span>
+        </a>
       </td>
       <td role="cell" class="status-cell">
         <Status status={trace.status} />
@@ -44,18 +50,15 @@ export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
         )}
       </td>
       <td role="cell" class="model">
-        <a href={href} title={trace.model}>
-          <bdi>{trace.model}</bdi>
-          <span class="visually-hidden">, {exactTime(Date.parse(at))}</span>
-        </a>
+        <NameLink route={route} field="model" value={trace.model} />
         {prompt !== null && (
           <span class="row-prompt" title={prompt}>
             <bdi>{prompt}</bdi>
           </span>
         )}
       </td>
-      <Label class="feature" text={trace.feature_name} />
-      <Label class="user" text={trace.user_identifier} />
+      <Label class="feature" route={route} field="feature_name" text={trace.feature_name} />
+      <Label class="user" route={route} field="user_identifier" text={trace.user_identifier} />
       <td role="cell" class="number tokens-in">
         <Count value={trace.prompt_tokens} />
       </td>
@@ -72,16 +75,17 @@ export function TraceRow({ trace, isNew, formatCost }: TraceRowProps) {
   );
 }
 
-function Label({ class: className, text }: { class: string; text: string | null }) {
+interface LabelProps {
+  class: string;
+  route: TracesRoute;
+  field: FilterField;
+  text: string | null;
+}
+
+function Label({ class: className, route, field, text }: LabelProps) {
   return (
     <td role="cell" class={className}>
-      {text === null ? (
-        <Unknown />
-      ) : (
-        <span class="clipped" title={text}>
-          <bdi>{text}</bdi>
-        </span>
-      )}
+      {text === null ? <Unknown /> : <NameLink route={route} field={field} value={text} />}
     </td>
   );
 }

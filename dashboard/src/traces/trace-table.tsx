@@ -1,13 +1,19 @@
 import { useRef } from 'preact/hooks';
-import type { ListedTrace } from '../../../client/src/api-types.ts';
+import type { ListedTrace } from '../../../client/src/reading.ts';
 import { columnMoney } from '../format/money.ts';
+import type { TracesRoute } from '../route/route.ts';
 import { TraceRow } from './trace-row.tsx';
+
+interface TraceTableProps {
+  route: TracesRoute;
+  traces: readonly ListedTrace[];
+}
 
 /**
  * One page of traces. The roles are explicit because narrow screens lay out the rows as cards, and browsers then drop the table
  * semantics.
  */
-export function TraceTable({ traces }: { traces: readonly ListedTrace[] }) {
+export function TraceTable({ route, traces }: TraceTableProps) {
   const isNew = useNewIds(traces);
   const formatCost = columnMoney(traces.map((trace) => trace.cost_usd));
   return (
@@ -36,7 +42,13 @@ export function TraceTable({ traces }: { traces: readonly ListedTrace[] }) {
       </thead>
       <tbody role="rowgroup">
         {traces.map((trace) => (
-          <TraceRow key={trace.id} trace={trace} isNew={isNew(trace.id)} formatCost={formatCost} />
+          <TraceRow
+            key={trace.id}
+            route={route}
+            trace={trace}
+            isNew={isNew(trace.id)}
+            formatCost={formatCost}
+          />
         ))}
       </tbody>
     </table>

@@ -1,95 +1,16 @@
-import { useEffect, useRef } from 'preact/hooks';
-import { tracesPerPage } from '../api/reads.ts';
-import { EmptyState } from '../empty/empty-state.tsx';
-import { counted } from '../format/count.ts';
-import { useLoad } from '../live/loader.ts';
-import { Failure } from '../parts/failure.tsx';
-import { refreshNow } from '../parts/now.ts';
-import { LoadingWords, Skeleton } from '../parts/skeleton.tsx';
-import { useStore } from '../parts/store.ts';
-import { tracesHref } from '../route/route.ts';
-import { useSession } from '../session/session.ts';
-import { PageHeading } from '../shell/page-heading.tsx';
-import { NewTraces } from './new-traces.tsx';
-import { Pager } from './pager.tsx';
-import { TraceTable } from './trace-table.tsx';
-import { useReading } from './use-reading.ts';
+import { isNarrowed } from '../route/route.ts';
+import type { TracesRoute } from '../route/route.ts';
+import { FoundTracesView } from './found-traces.tsx';
+import { PagedTraces } from './paged-traces.tsx';
 
-interface TracesViewProps {
-  page: number;
+export interface TracesViewProps {
+  route: TracesRoute;
+  fragment: string;
   /** The user came back with the browser's Back button and expects the list as it was. */
   isReturn: boolean;
 }
 
-export function TracesView({ page, isReturn }: TracesViewProps) {
-  const session = useSession();
-  const { overview } = useStore(session.pulse.state);
-  const last = session.lastList;
-  const { state, refresh, retry } = useLoad({
-    key: `page ${page}`,
-    initial: isReturn && last?.page === page ? last : null,
-    load: (signal) => session.reads.tracePage(page, signal),
-  });
-  const list = state.kind === 'ready' ? state.value : null;
-  useEffect(() => {
-    if (list === null) return;
-    session.lastList = list;
-    refreshNow();
-  }, [list]);
-
-  const table = useRef<HTMLDivElement>(null);
-  const isReading = useReading(table);
-  // Only the first page is live: on the others every new trace would push all rows down.
-  const isEmpty = list?.total === 0;
-  const isLive = list !== null && overview !== null && (page === 1 || isEmpty);
-  const arrived = isLive ? Math.max(0, overview.total_calls - list.total) : 0;
-  useEffect(() => {
-    if (arrived > 0 && (isEmpty || !isReading)) refresh();
-  }, [arrived, isEmpty, isReading]);
-
-  const showNew = (): void => {
-    refresh();
-    scrollTo({ top: 0 });
-    document.querySelector<HTMLElement>('main h1')?.focus({ preventScroll: true });
-  };
-
-  if (isEmpty) return <EmptyState />;
-  return (
-    <>
-      <PageHeading title="Traces">
-        {list !== null && <p class="muted">{counted(list.total, 'trace')}, newest first</p>}
-      </PageHeading>
-      {isReading && arrived > 0 && <NewTraces count={arrived} onShow={showNew} />}
-      {state.kind === 'failed' && <Failure error={state.error} onRetry={retry} />}
-      {state.kind === 'loading' && (
-        <>
-          <LoadingWords />
-          <div class="card">
-            <Skeleton rows={16} class="table-skeleton" />
-          </div>
-        </>
-      )}
-      {list !== null && list.traces.length === 0 && <PastTheEnd total={list.total} page={page} />}
-      {list !== null && list.traces.length > 0 && (
-        <>
-          <div ref={table} class="card table-card trace-card">
-            <TraceTable key={page} traces={list.traces} />
-          </div>
-          <Pager page={page} pages={Math.ceil(list.total / tracesPerPage)} total={list.total} />
-        </>
-      )}
-    </>
-  );
-}
-
-function PastTheEnd({ total, page }: { total: number; page: number }) {
-  const pages = Math.ceil(total / tracesPerPage);
-  return (
-    <div class="failure">
-      <h2>There is no page {page}</h2>
-      <p>
-        The last page is <a href={tracesHref(pages)}>page {pages}</a>.
-      </p>
-    </div>
-  );
+/** All traces have numbered pages; a filtered list continues from a cursor. */
+export function TracesView(props: TracesViewProps) {
+  return isNarrowed(props.route) ? <FoundTracesView {...props} /> : <PagedTraces {...props} />;
 }

@@ -18,7 +18,7 @@ import { pricesList } from './prices-list.ts';
 import { pricesSet } from './prices-set.ts';
 import { pricesUnset } from './prices-unset.ts';
 import { programOf } from './program.ts';
-import type { Program } from './program.ts';
+import type { Program, Start } from './program.ts';
 import { query } from './query.ts';
 import { reprice } from './reprice.ts';
 import { serve } from './serve.ts';
@@ -54,15 +54,21 @@ const commands: readonly Command[] = [
   demo,
 ];
 
+/** Where a command was typed, and where it prints whole lines. */
+export interface Terminal {
+  start: Start;
+  print(text: string): void;
+  /** To standard error. */
+  note(text: string): void;
+}
+
 /** Runs one command and returns the exit code: 0 done, 1 failed, 2 not understood. */
-export async function main(args: readonly string[]): Promise<number> {
-  const { launcher, ...start } = readStart();
-  const program = programOf({
-    node: process.argv0,
-    script: launcher ?? process.argv[1] ?? '',
-    folder: process.cwd(),
-    ...start,
-  });
+export async function main(
+  args: readonly string[],
+  terminal: Terminal = ownTerminal(),
+): Promise<number> {
+  const { print, note } = terminal;
+  const program = programOf(terminal.start);
   try {
     const text = helpFor(args, program) ?? (args[0] === '--version' ? version : null);
     if (text !== null) {
@@ -70,7 +76,7 @@ export async function main(args: readonly string[]): Promise<number> {
       return 0;
     }
     const { command, rest } = findCommand(commands, args);
-    const isFine = await command.run(makeCall(parseCall(command, rest), program));
+    const isFine = await command.run(makeCall(parseCall(command, rest), program, terminal));
     return isFine === false ? 1 : 0;
   } catch (error) {
     if (error instanceof UsageError) {
@@ -83,15 +89,21 @@ export async function main(args: readonly string[]): Promise<number> {
   }
 }
 
-function print(text: string): void {
-  process.stdout.write(`${text}\n`);
+function ownTerminal(): Terminal {
+  const { launcher, ...start } = readStart();
+  return {
+    start: {
+      node: process.argv0,
+      script: launcher ?? process.argv[1] ?? '',
+      folder: process.cwd(),
+      ...start,
+    },
+    print: (text) => void process.stdout.write(`${text}\n`),
+    note: (text) => void process.stderr.write(`${text}\n`),
+  };
 }
 
-function note(text: string): void {
-  process.stderr.write(`${text}\n`);
-}
-
-function makeCall(parsed: ParsedCall, program: Program): Call {
+function makeCall(parsed: ParsedCall, program: Program, { print, note }: Terminal): Call {
   const isJson = parsed.switches.has('json');
   return {
     ...parsed,

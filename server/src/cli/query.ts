@@ -132,10 +132,9 @@ function usageError(problems: readonly FieldError[]): UsageError {
   return new UsageError(lines.join('\n'), name);
 }
 
-/** Numbers are printed with all their digits. TypeScript does not know `rawJSON` yet. */
+/** Numbers are printed with all their digits. */
 function exactly(json: string): unknown {
-  const { rawJSON } = JSON as unknown as { rawJSON(text: string): unknown };
-  return JSON.parse(json, (_key, value: unknown, { source }: { source: string }) =>
-    typeof value === 'number' ? rawJSON(source) : value,
+  return JSON.parse(json, (_key, value, { source }) =>
+    typeof value === 'number' ? JSON.rawJSON(source) : value,
   );
 }

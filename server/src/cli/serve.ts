@@ -18,7 +18,7 @@ export const serve: Command = {
   name: 'serve',
   summary: 'Run the service',
   flags: settingFlags(...allSettings),
-  more: `A flag takes precedence over its environment variable. One setting has no flag:\n  ${envOnlyHelp}`,
+  more: `A flag takes precedence over its environment variable. These settings have no flag:\n  ${envOnlyHelp.join('\n  ')}`,
   async run(call) {
     const switched = Object.fromEntries([...call.switches].map((name) => [name, 'true']));
     const config = readConfig({ ...call.flags, ...switched });

@@ -4,4 +4,6 @@ interface JSON {
     text: string,
     reviver: (key: string, value: unknown, context: { source: string }) => unknown,
   ): unknown;
+  /** A number with exactly these digits, for `stringify`. */
+  rawJSON(text: string): unknown;
 }

@@ -4,6 +4,8 @@ import type { TypeBoxTypeProvider } from '@fastify/type-provider-typebox';
 import fastify from 'fastify';
 import type { FastifyRequest } from 'fastify';
 import { fail } from '../errors.ts';
+import { limits } from '../limits.ts';
+import type { Recorder } from '../metrics/recorder.ts';
 import type { KeyDirectory } from '../store/teams-and-keys.ts';
 import type { App } from './app-type.ts';
 import { callerOf } from './auth.ts';
@@ -19,6 +21,7 @@ import { watchRoutes } from './method-table.ts';
 import { openapiOptions } from './openapi-document.ts';
 import { sendProblem } from './problem.ts';
 import { beginReply, logRequest } from './reply-headers.ts';
+import { watchRequests } from './request-watch.ts';
 import type { Route, RouteDeps } from './route.ts';
 import { dashboard } from './routes/dashboard.ts';
 import {
@@ -46,6 +49,7 @@ import type { ServerSettings } from './server-options.ts';
 import { openSessions } from './sessions.ts';
 import { openSignalLog } from './signal-log.ts';
 import { refuseUnknownParameters } from './strict-query.ts';
+import { openValidators } from './validators.ts';
 
 /** Every endpoint, under the base path. */
 const routes: readonly Route[] = [
@@ -76,18 +80,23 @@ export interface AppOptions
   version: string;
   keyRequestsPerMinuteMax: number | null;
   authFailuresPerMinuteMax: number;
+  /** Null if nobody asked for metrics. */
+  recorder?: Recorder | null;
 }
 
 export async function buildApp(options: AppOptions): Promise<App> {
   const { basePath, bodyBudget, replyBudget, isStopping, logger } = options;
-  const failures = openFailureLog(logger);
+  const { recorder = null } = options;
+  const failures = openFailureLog(logger, limits, (code) => recorder?.failures.add(code));
   const app: App = fastify(
     serverOptions(options, failures),
   ).withTypeProvider<TypeBoxTypeProvider>();
 
   const allowedAt = watchRoutes(app);
+  if (recorder) watchRequests(app, recorder);
   refuseUnknownParameters(app);
   acceptBodies(app, bodyBudget, basePath);
+  app.setValidatorCompiler(openValidators(options.clock, () => app.getSchemas()));
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(failures, request, reply, error));
   app.setNotFoundHandler(() => fail('route_not_found'));
@@ -106,7 +115,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
     if (request.is404) refusePath(allowedAt(request.url));
     done();
   });
-  const signalLog = openSignalLog(logger);
+  const signalLog = openSignalLog(logger, (counts) => recorder?.noteSignals(counts));
   app.addHook('onClose', async () => {
     replyBudget.close();
     failures.close();
@@ -144,12 +153,12 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 function openGate(app: App, options: AppOptions, secret: Uint8Array): Gate {
-  const { keys, clock, envKey, keyRequestsPerMinuteMax: max } = options;
+  const { keys, clock, envKey, recorder, keyRequestsPerMinuteMax: max } = options;
   const failuresMax = options.authFailuresPerMinuteMax;
   const keyGenerator = (request: FastifyRequest): string => callerOf(request).keyId;
   return {
-    authenticator: openAuthenticator(keys, clock, envKey),
-    sessions: openSessions(keys, clock, envKey, secret),
+    authenticator: openAuthenticator(keys, clock, envKey, recorder?.keyLookups.api_key),
+    sessions: openSessions(keys, clock, envKey, secret, recorder?.keyLookups.session),
     failedAttempts: openAddressLimiter(app, 'too_many_failed_attempts', failuresMax),
     keyRequests: max === null ? null : openLimiter(app, 'rate_limited', { max, keyGenerator }),
   };

@@ -31,8 +31,9 @@ export function openAuthenticator(
   directory: Pick<KeyDirectory, 'findKeyByHash' | 'noteKeyUse'>,
   clock: Clock,
   envKey: KeyInUse | null,
+  lookups: CacheLookups = { hit: 0, miss: 0 },
 ): Authenticator {
-  const find = openCallerCache(lookUp);
+  const find = openCallerCache(lookUp, lookups);
   const noteUse = openUseNotes(directory, clock);
 
   async function lookUp(header: string): Promise<Caller> {
@@ -70,11 +71,20 @@ export function requireScope({ scope }: Pick<Caller, 'scope'>, permission: Permi
   });
 }
 
+/** How often callers were found in a cache or had to be looked up in the store. */
+export interface CacheLookups {
+  hit: number;
+  miss: number;
+}
+
 /**
  * Callers by the raw header or session cookie that they sent. Entries are short-lived, so that a revocation takes effect within a
  * second in every process. Their age is measured by a monotonic clock, so that a jump of the wall clock cannot keep a key valid.
  */
-export function openCallerCache<C extends Caller>(lookUp: (credential: string) => Promise<C>) {
+export function openCallerCache<C extends Caller>(
+  lookUp: (credential: string) => Promise<C>,
+  lookups: CacheLookups,
+) {
   const entries = new Map<string, { caller: C; untilMs: number }>();
   /** Checks what may have changed since the caller was looked up. */
   type Admit = (caller: C, nowMs: number) => C;
@@ -90,7 +100,9 @@ export function openCallerCache<C extends Caller>(lookUp: (credential: string) =
   return (credential: string, admit: Admit): C | Promise<C> => {
     const nowMs = performance.now();
     const entry = entries.get(credential);
-    return entry && entry.untilMs > nowMs ? admit(entry.caller, nowMs) : meet(credential, admit);
+    const isFresh = entry !== undefined && entry.untilMs > nowMs;
+    lookups[isFresh ? 'hit' : 'miss'] += 1;
+    return isFresh ? admit(entry.caller, nowMs) : meet(credential, admit);
   };
 }
 

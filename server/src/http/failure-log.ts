@@ -27,6 +27,7 @@ type Bounds = Record<'failureLogIntervalMs' | 'failureLinesMax' | 'failureKindsM
 export function openFailureLog(
   logger: FastifyBaseLogger,
   { failureLogIntervalMs, failureLinesMax, failureKindsMax }: Bounds = limits,
+  noteFailure: (code: ErrorCode) => void = () => {},
 ): FailureLog {
   const linesByKind = new Map<string, number>();
   const skipped = new Map<string, { code: ErrorCode; route: string | null; count: number }>();
@@ -50,6 +51,7 @@ export function openFailureLog(
   return {
     logger,
     admit(failure) {
+      noteFailure(failure.code);
       if (logger.level === 'debug') return true;
       interval ??= setTimeout(endInterval, failureLogIntervalMs).unref();
       const kind = kindOf(failure);

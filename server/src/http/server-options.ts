@@ -3,7 +3,6 @@ import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fastify';
-import type { Clock } from '../core/clock.ts';
 import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
 import { decodablePath } from './decodable-path.ts';
@@ -11,7 +10,6 @@ import type { FailureLog } from './failure-log.ts';
 import { beginReply } from './reply-headers.ts';
 import { sendProblem } from './problem.ts';
 import { inTurns } from './request-turns.ts';
-import { checkKeyword } from './trace-checks.ts';
 
 export interface ServerSettings {
   bodyBytesMax: number;
@@ -21,10 +19,7 @@ export interface ServerSettings {
 }
 
 /** The options of Fastify and Node's HTTP server. */
-export function serverOptions(
-  { bodyBytesMax, trustProxy, clock }: ServerSettings & { clock: Clock },
-  failures: FailureLog,
-) {
+export function serverOptions({ bodyBytesMax, trustProxy }: ServerSettings, failures: FailureLog) {
   const nextRequestId = requestIds();
   return {
     // We log requests ourselves. Fastify's own lines would contain URLs and add a listener to every reply.
@@ -46,19 +41,6 @@ export function serverOptions(
     },
     clientErrorHandler: (error, socket) =>
       answerBrokenRequest(error, socket, nextRequestId(), failures),
-    ajv: {
-      // Fastify's defaults would turn null into "" and "12" into 12.
-      customOptions: {
-        coerceTypes: false,
-        removeAdditional: false,
-        useDefaults: false,
-        allErrors: true,
-        allowUnionTypes: true,
-        // The parameter `metadata.NAME` stands for all parameters of its pattern.
-        allowMatchingProperties: true,
-        keywords: ['openapi', 'rule', checkKeyword(clock)],
-      },
-    },
   } satisfies FastifyHttpOptions<Server>;
 }
 

@@ -11,7 +11,7 @@ import {
   refuseExpired,
   requireScope,
 } from './authenticator.ts';
-import type { Caller, KeyInUse } from './authenticator.ts';
+import type { CacheLookups, Caller, KeyInUse } from './authenticator.ts';
 import {
   cookieValue,
   isOfKey,
@@ -51,9 +51,10 @@ export function openSessions(
   clock: Clock,
   envKey: KeyInUse | null,
   secret: Uint8Array,
+  lookups: CacheLookups = { hit: 0, miss: 0 },
 ): Sessions {
   const cookieName = sessionCookieName(secret);
-  const find = openCallerCache(lookUp);
+  const find = openCallerCache(lookUp, lookups);
   const noteUse = openUseNotes(directory, clock);
 
   async function findKey(keyId: string): Promise<KeyInUse | null> {

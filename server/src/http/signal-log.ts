@@ -20,7 +20,10 @@ export interface SignalLog {
   close(): void;
 }
 
-export function openSignalLog(logger: FastifyBaseLogger): SignalLog {
+export function openSignalLog(
+  logger: FastifyBaseLogger,
+  noteSignals: (counts: SignalCounts) => void = () => {},
+): SignalLog {
   let sums = noSignals();
   let interval: NodeJS.Timeout | null = null;
 
@@ -31,7 +34,9 @@ export function openSignalLog(logger: FastifyBaseLogger): SignalLog {
   }
 
   return {
-    add(requestId, { stored, duplicate, skipped, rejected }) {
+    add(requestId, counts) {
+      const { stored, duplicate, skipped, rejected } = counts;
+      noteSignals(counts);
       interval ??= setTimeout(endInterval, limits.signalLogIntervalMs).unref();
       sums.stored += stored;
       sums.duplicate += duplicate;

@@ -2,6 +2,7 @@ import type { TraceDraft } from '../core/trace-fields.ts';
 import { draftBytes } from '../core/trace.ts';
 import type { Trace } from '../core/trace.ts';
 import { Failure } from '../errors.ts';
+import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type {
   IdempotentRequest,
@@ -30,6 +31,12 @@ interface Caller {
   reject(error: Failure): void;
 }
 
+/** Counts how writes end. */
+export interface WriteWatch {
+  noteStored(teamId: string, traces: readonly Trace[]): void;
+  noteFailedWrite(code: ErrorCode): void;
+}
+
 /**
  * Bounds the writes that may wait for the store, and passes them on. Writes go to the store in small chunks, at the latest at the end
  * of the event-loop turn; the store commits all waiting writes together. Every promise is settled.
@@ -37,15 +44,17 @@ interface Caller {
 export class Admission {
   readonly #writer: TraceWriter;
   readonly #budget: WaitingBudget;
+  readonly #watch: WriteWatch | null;
   #gathering: Caller[] = [];
   #gatheringRows = 0;
   #rowsOfTurn = 0;
   #isTurnOpen = false;
   #idle: (() => void)[] = [];
 
-  constructor(writer: TraceWriter, budget = new WaitingBudget()) {
+  constructor(writer: TraceWriter, budget = new WaitingBudget(), watch: WriteWatch | null = null) {
     this.#writer = writer;
     this.#budget = budget;
+    this.#watch = watch;
   }
 
   /** Resolves when the traces are on disk, readable and counted. Rejects with a `Failure`. */
@@ -114,9 +123,15 @@ export class Admission {
     caller.isSettled = true;
     const { write, bytes, resolve, reject } = caller;
     this.#budget.give(write.teamId, write.drafts.length, bytes);
-    if (outcome.kind === 'stored') resolve(recorded(write, outcome));
-    else if (outcome.kind === 'replayed') resolve(outcome);
-    else reject(new Failure(outcome.code, { cause: outcome.reason }));
+    if (outcome.kind === 'stored') {
+      const appended = recorded(write, outcome);
+      this.#watch?.noteStored(write.teamId, appended.traces);
+      resolve(appended);
+    } else if (outcome.kind === 'replayed') resolve(outcome);
+    else {
+      this.#watch?.noteFailedWrite(outcome.code);
+      reject(new Failure(outcome.code, { cause: outcome.reason }));
+    }
     if (!this.#budget.isEmpty) return;
     for (const resolveIdle of this.#idle) resolveIdle();
     this.#idle = [];

@@ -16,6 +16,14 @@ export class WaitingBudget {
     this.#bytes = new FairShare(queueBytesMax);
   }
 
+  get rows(): number {
+    return this.#rows.used;
+  }
+
+  get bytes(): number {
+    return this.#bytes.used;
+  }
+
   get isEmpty(): boolean {
     return this.#rows.used === 0;
   }

@@ -77,8 +77,30 @@ export interface StoreEvents {
   onBroken?: (reason: string) => void;
   /** Rollups could not be updated. No write and no answer is affected; it is tried again later. */
   onRollFailed?: (failure: RollFailure) => void;
+  /** A transaction with writes has been committed. */
+  onCommit?: (commit: CommitReport) => void;
+  /** Tails were found, or traces were added to the rollups. Reports cost a message each, so a store sends them only if this is set. */
+  onRoll?: (report: RollReport) => void;
   /** An older store is being converted. Called after each step. */
   onUpgrade?: (progress: UpgradeProgress) => void;
+}
+
+export interface CommitReport {
+  /** Traces that were stored. */
+  rows: number;
+  /** The text of all writes of the transaction. */
+  bytes: number;
+  tookMs: number;
+}
+
+/** The number of traces that the rollups of each speed do not contain yet, as far as this process knows. */
+export type TailRows = Readonly<Record<RollSpeed, number>>;
+
+export interface RollReport {
+  /** After this roll. */
+  tails: TailRows;
+  /** Null if only tails were found. */
+  roll: { speed: RollSpeed; rows: number; tookMs: number } | null;
 }
 
 export interface RollFailure {

@@ -55,6 +55,14 @@ export type WriteOutcome =
   | ({ kind: 'replayed' } & Replay)
   | FailedWrite;
 
+/** How many traces were stored. */
+export function storedRows(outcomes: readonly WriteOutcome[]): number {
+  return outcomes.reduce(
+    (rows, outcome) => rows + (outcome.kind === 'stored' ? outcome.stamps.length : 0),
+    0,
+  );
+}
+
 /** A team's last trace was far ahead of the clock, so the next time was earlier than the last. */
 export interface ClockJump {
   teamId: string;

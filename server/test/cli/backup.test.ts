@@ -21,7 +21,7 @@ import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { readAcknowledged, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
 import { hashOfFile, mountTmpfs } from '../process/helpers.ts';
-import { runCli, spawnCli } from '../support/cli.ts';
+import { callCli, runCli, spawnCli } from '../support/cli.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 import {
   allTraces,
@@ -72,7 +72,8 @@ test('each backup of a server under load has every trace acknowledged before it,
   for (let i = 0; i < 4; i++) {
     const acknowledged = readAcknowledged(stage.folder);
     const path = join(stage.folder, `backup-${i}.db`);
-    const { bytes, traces, file } = await tool.json<BackupJson>('backup', path);
+    const made = await runCli(['backup', path, '--json', '--database', tool.database]);
+    const { bytes, traces, file } = JSON.parse(made.stdout) as BackupJson;
     assert.deepEqual([file, bytes], [path, statSync(path).size]);
     assert.equal(statSync(path).mode & 0o777, 0o600);
     const ids = await idsIn(path);
@@ -98,7 +99,7 @@ test('each backup of a server under load has every trace acknowledged before it,
 });
 
 test('a backup put in place of the database is the store at that moment, as --help says', async (t) => {
-  const { stdout: help } = await runCli(['backup', '--help']);
+  const { stdout: help } = await callCli(['backup', '--help']);
   assert.match(
     help,
     /stop the server, replace the database\s+with the backup, remove .* -wal and -shm, and start/,
@@ -236,7 +237,7 @@ test('a backup lists damaged traces, keeps them unchanged, and exits with 1', as
   assert.equal(verified.stdout.match(/damaged input, output(, [a-z]+)*$/gm)?.length, 2);
 
   const target = toolOn(join(dirname(tool.path), 'target.db'));
-  const copied = await runCli(['copy', '--from', tool.database, '--to', target.database]);
+  const copied = await callCli(['copy', '--from', tool.database, '--to', target.database]);
   assert.equal(copied.code, 1, 'copy recounts its target, and that names them too');
   assert.equal(copied.stdout.match(/damaged input, output(, [a-z]+)*$/gm)?.length, 2);
 });
@@ -337,7 +338,7 @@ describe('a backup is refused with a clear message and changes nothing', () => {
 
   test('if the store is PostgreSQL', async () => {
     const database = ['--database', 'postgres://u@127.0.0.1:1/x'];
-    const result = await runCli(['backup', '/nowhere/x', ...database]);
+    const result = await callCli(['backup', '/nowhere/x', ...database]);
     assertRefused(result, 1, /^Only SQLite databases can be backed up.*pg_dump/);
   });
 });

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { readDatabase } from '../../src/config.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
-import { runCli } from '../support/cli.ts';
+import { callCli } from '../support/cli.ts';
 import type { CliResult } from '../support/cli.ts';
 import { runSql } from '../support/store-place.ts';
 import { assertNoStack } from './helpers.ts';
@@ -24,7 +24,7 @@ export function copyArgs(from: string, to: string, ...more: string[]): string[] 
 
 /** A copy that must succeed. */
 export async function copyAll(from: string, to: string): Promise<CopyJson> {
-  return copyJson(await runCli(copyArgs(from, to, '--json')));
+  return copyJson(await callCli(copyArgs(from, to, '--json')));
 }
 
 export function copyJson(result: CliResult): CopyJson {
@@ -68,7 +68,7 @@ export async function withStoreAt<T>(
 }
 
 export async function assertVerifies(database: string): Promise<void> {
-  const result = await runCli(['verify', '--database', database]);
+  const result = await callCli(['verify', '--database', database]);
   assert.equal(result.code, 0, `${result.stdout}${result.stderr}`);
 }
 

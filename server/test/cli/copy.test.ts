@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
 import { eventually } from '../support/eventually.ts';
-import { runCli, spawnServer } from '../support/cli.ts';
+import { callCli, spawnServer } from '../support/cli.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { rollUp } from '../support/roll-up.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
@@ -169,7 +169,7 @@ test('a time zone that has changed since an earlier copy is copied too', async (
   const [source, target] = [await demoPlace(t, 'sqlite', 20), await newPlace(t, 'sqlite')];
   await copyAll(source, target);
   const zone = ['--time-zone', 'Asia/Tokyo', '--database', source];
-  assert.equal((await runCli(['teams', 'set', 'team', ...zone])).code, 0);
+  assert.equal((await callCli(['teams', 'set', 'team', ...zone])).code, 0);
   assert.equal((await copyAll(source, target)).copied, 0);
   await withStoreAt(target, async (store) => {
     const team = await store.findTeam('team');
@@ -179,7 +179,7 @@ test('a time zone that has changed since an earlier copy is copied too', async (
 
 test('the same copy again copies nothing, and its report is readable text', async (t) => {
   const [source, target] = [await demoPlace(t, 'sqlite', 1500), await newPlace(t, 'sqlite')];
-  const first = await runCli(copyArgs(source, target));
+  const first = await callCli(copyArgs(source, target));
   assert.equal(first.code, 0, first.stderr);
   assert.match(
     first.stdout,
@@ -196,7 +196,7 @@ describe(
     /** Exit 1, words, no stack, and not one row of the source changed. */
     async function assertNoCopy(from: string, to: string, words: RegExp): Promise<void> {
       const contents = await contentsOf(from);
-      assertRefused(await runCli(copyArgs(from, to)), 1, words);
+      assertRefused(await callCli(copyArgs(from, to)), 1, words);
       assert.equal(await contentsOf(from), contents, 'the source was changed');
     }
 
@@ -211,10 +211,10 @@ describe(
 
     test('if --from or --to is missing', async (t) => {
       const place = await demoPlace(t, 'sqlite', 1);
-      assertRefused(await runCli(['copy', '--to', place]), 1, /^--from is missing/);
-      assertRefused(await runCli(['copy', '--from', place]), 1, /^--to is missing/);
+      assertRefused(await callCli(['copy', '--to', place]), 1, /^--from is missing/);
+      assertRefused(await callCli(['copy', '--from', place]), 1, /^--to is missing/);
       assertRefused(
-        await runCli(copyArgs('mysql://x', place)),
+        await callCli(copyArgs('mysql://x', place)),
         1,
         /^--from is not valid\. Expected/,
       );
@@ -238,13 +238,13 @@ describe(
       const deep = `sqlite:${dirname(path)}/folder/x.db`;
       for (const from of [nowhere, deep]) {
         assertRefused(
-          await runCli(copyArgs(from, target)),
+          await callCli(copyArgs(from, target)),
           1,
           /^The database \/.*\.db does not exist\.\n$/,
         );
       }
       const empty = await postgres.createDatabase();
-      assertRefused(await runCli(copyArgs(empty, target)), 1, /has no TraceTally tables\.\n$/);
+      assertRefused(await callCli(copyArgs(empty, target)), 1, /has no TraceTally tables\.\n$/);
       for (const made of [path, join(dirname(path), 'folder'), target.replace('sqlite:', '')])
         assert.ok(!existsSync(made), made);
       const tables = "select 1 from pg_class where relnamespace = 'public'::regnamespace";
@@ -301,7 +301,7 @@ describe(
       test(`if a server is running on the source, on ${kind}`, async (t) => {
         const [source, target] = [await newPlace(t, kind), await newPlace(t, 'sqlite')];
         const made = ['keys', 'create', '--team', 'team', '--json', '--database', source];
-        const { key } = JSON.parse((await runCli(made)).stdout) as { key: string };
+        const { key } = JSON.parse((await callCli(made)).stdout) as { key: string };
         const server = await spawnServer(['--database', source]);
         t.after(() => server.end('SIGKILL').then(() => {}));
         assert.equal((await postTrace(server.url, key)).status, 201);

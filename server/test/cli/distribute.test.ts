@@ -5,7 +5,7 @@ import { OperatorError } from '../../src/errors.ts';
 import { distributePostgres } from '../../src/tools/distribute-postgres.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { tablesByTeam, tablesOnEveryNode } from '../../src/store/postgres/tables.ts';
-import { runCli } from '../support/cli.ts';
+import { callCli } from '../support/cli.ts';
 import { createClusterLike } from '../support/cluster-like.ts';
 import { usePostgres } from '../support/postgres.ts';
 import { assertRefused, toolInFolder } from './helpers.ts';
@@ -101,7 +101,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     const onFile = await toolInFolder(t).run('distribute');
     assertRefused(onFile, 1, /^Only a PostgreSQL database with the "citus" extension/);
     const url = await postgres.createDatabase();
-    const result = await runCli(['distribute', '--database', url]);
+    const result = await callCli(['distribute', '--database', url]);
     assertRefused(
       result,
       1,
@@ -113,7 +113,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
 
   test('the first run distributes every table in order, and the second changes nothing', async () => {
     const url = await clusterLike();
-    const run = (...flags: string[]) => runCli(['distribute', '--database', url, ...flags]);
+    const run = (...flags: string[]) => callCli(['distribute', '--database', url, ...flags]);
     const once = await run('--json');
     assert.equal(once.code, 0, once.stderr);
     const report = JSON.parse(once.stdout) as {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
-import { runCli, spawnCli, spawnServer } from '../support/cli.ts';
+import { callCli, spawnCli, spawnServer } from '../support/cli.ts';
 import type { CliResult, ServerProcess } from '../support/cli.ts';
 import { temporaryFolder } from '../support/service.ts';
 
@@ -30,7 +30,7 @@ export interface NewKeyJson {
 
 export function toolOn(path: string): Tool {
   const database = `sqlite:${path}`;
-  const run = (...args: string[]) => runCli([...args, '--database', database]);
+  const run = (...args: string[]) => callCli([...args, '--database', database]);
   return {
     path,
     database,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, describe, test } from 'node:test';
 import { generateKey } from '../../src/core/api-key.ts';
-import { runCli, spawnCli } from '../support/cli.ts';
+import { callCli, runCli, spawnCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/service.ts';
 import {
@@ -26,6 +26,8 @@ const flagsOf: Record<string, readonly string[]> = {
     'log-level',
     'body-limit',
     'price-missing-costs',
+    'metrics-listen',
+    'metrics-teams',
     'trust-proxy',
     'rate-limit',
   ],
@@ -82,7 +84,7 @@ function tellsSettings(help: string): void {
 describe('how commands are used', { concurrency: 2 }, () => {
   test('the --help of every command lists its flags, variables and defaults', async () => {
     await inParallel(Object.entries(flagsOf), async ([command, flags]) => {
-      const help = await runCli([...command.split(' '), '--help']);
+      const help = await callCli([...command.split(' '), '--help']);
       assert.equal(help.code, 0, command);
       assert.equal(help.stderr, '');
       assert.match(
@@ -96,7 +98,7 @@ describe('how commands are used', { concurrency: 2 }, () => {
   });
 
   test('tracetally --help names every command', async () => {
-    const help = await runCli(['--help']);
+    const help = await callCli(['--help']);
     assert.equal(help.code, 0);
     for (const command of Object.keys(flagsOf)) {
       assert.match(help.stdout, new RegExp(`^ +${command} {2,}\\w`, 'm'));
@@ -175,7 +177,7 @@ describe('how commands are used', { concurrency: 2 }, () => {
       [['keys', 'rotate'], '"keys rotate" needs KEY_ID.', 'keys rotate'],
     ];
     await inParallel(misuses, async ([args, problem, helpAbout]) => {
-      const refused = await runCli(args);
+      const refused = await callCli(args);
       assertRefused(refused, 2, /./);
       const [said, hint = '', ...rest] = refused.stderr.split('\n');
       assert.equal(said, problem);
@@ -186,7 +188,7 @@ describe('how commands are used', { concurrency: 2 }, () => {
 
   test('a flag with the name of an object member is unknown', async () => {
     await inParallel(['constructor', '__proto__', 'toString'], async (name) => {
-      const refused = await runCli(['verify', `--${name}=x`]);
+      const refused = await callCli(['verify', `--${name}=x`]);
       assertRefused(refused, 2, new RegExp(`^Unknown flag --${name}\\.`));
     });
   });
@@ -199,7 +201,7 @@ describe('how commands are used', { concurrency: 2 }, () => {
         [group, '-h'],
         ['help', group],
       ];
-      const helps = await Promise.all(asked.map((args) => runCli(args)));
+      const helps = await Promise.all(asked.map((args) => callCli(args)));
       for (const { code, stdout, stderr } of helps) {
         assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
         assert.equal(stdout, helps[0]?.stdout);
@@ -216,13 +218,13 @@ describe('how commands are used', { concurrency: 2 }, () => {
     for (const command of ['keys create', 'serve']) {
       const words = command.split(' ');
       const [before, after_] = [
-        await runCli(['help', ...words]),
-        await runCli([...words, '--help']),
+        await callCli(['help', ...words]),
+        await callCli([...words, '--help']),
       ];
       assert.deepEqual(before, after_);
       assert.equal(before.code, 0);
     }
-    assert.deepEqual(await runCli(['help']), await runCli(['--help']));
+    assert.deepEqual(await callCli(['help']), await callCli(['--help']));
   });
 
   test('a bad value ends with 1 and names the flag', async () => {

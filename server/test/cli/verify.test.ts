@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { eventually } from '../support/eventually.ts';
 import { assertNoStack, assertRefused, postTrace, startServer } from './helpers.ts';
 import type { NewKeyJson } from './helpers.ts';
 import {
@@ -110,6 +111,8 @@ test('verify passes again and again while traces are written', async (t) => {
   });
   const seen: number[] = [];
   for (let i = 0; i < 3; i++) {
+    const before = stored;
+    await eventually('a write', 30_000, () => stored > before, 5);
     const { ok, traces, differences } = await report(tool);
     assert.ok(ok, differences.join('\n'));
     seen.push(traces);

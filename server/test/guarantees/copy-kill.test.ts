@@ -81,7 +81,7 @@ async function copyWithKills(t: TestContext, from: string, to: string): Promise<
   const seed = chooseSeed();
   const random = seededRandom(seed);
   const places: number[] = [];
-  while (places.length < rounds(3) && (places.at(-1) ?? 0) < total) {
+  while (places.length < rounds(2) && (places.at(-1) ?? 0) < total) {
     places.push(await killCopy(from, to, random() * 200));
   }
   t.diagnostic(`seed ${seed}: killed at ${places.join(', ')} of ${total}`);

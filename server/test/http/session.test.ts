@@ -96,6 +96,18 @@ describe('a session ends', () => {
   });
 });
 
+describe('a session', () => {
+  test('says in which time zone the days of the team begin, also after it has changed', async () => {
+    const { teamId, team, key } = await service.keyFor();
+    const started = await postSession(service, { body: { key } });
+    assert.deepEqual(started.json.team, { id: teamId, name: team, time_zone: 'UTC' });
+    await service.beside.rebuild(teamId, 'Asia/Kathmandu');
+    const headers = withSession(cookieOf(started));
+    const { json } = await service.call(null, 'GET', '/session', undefined, headers);
+    assert.equal(json.team.time_zone, 'Asia/Kathmandu');
+  });
+});
+
 describe('a session cookie', () => {
   test('may only read, also when its key has the scope "full"', async () => {
     const { key } = await service.keyFor();

@@ -36,7 +36,7 @@ describe('signing in', () => {
     const answer = await postSession(service, { body: { key } });
     assert.equal(answer.status, 201);
     const { expires_at: expiresAt, ...rest } = answer.json;
-    assert.deepEqual(rest, { team: { id: teamId, name: team }, scope: 'read' });
+    assert.deepEqual(rest, { team: { id: teamId, name: team, time_zone: 'UTC' }, scope: 'read' });
     const lifeMs = Date.parse(expiresAt) - beforeMs;
     assert.ok(Math.abs(lifeMs - limits.sessionLifeMs) < 5_000, expiresAt);
     const set = answer.headers.get('set-cookie') ?? '';
@@ -63,7 +63,7 @@ describe('signing in', () => {
     const answers = await Promise.all(tries);
     const [entered, ...more] = answers.filter(({ status }) => status === 201);
     assert.ok(entered && more.length === 0, answers.map(({ status }) => status).join());
-    assert.deepEqual(entered.json.team, { id: teamId, name: team });
+    assert.deepEqual(entered.json.team, { id: teamId, name: team, time_zone: 'UTC' });
     assert.equal((await read(cookieOf(entered), teamId)).status, 200);
     assertProblem(await postSession(service, { body: { code } }), 'sign_in_code_invalid');
   });

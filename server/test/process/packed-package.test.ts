@@ -1,73 +1,51 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { text } from 'node:stream/consumers';
+import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { nodeOfHost } from '../../../client/test/support/node-of-host.ts';
+import { installInEmptyFolder, pack, runToEnd, strangerEnvironment } from '../../scripts/pack.ts';
+import { findBrowser } from '../../../dashboard/test/support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 
 const server = fileURLToPath(new URL('../../', import.meta.url));
 
-/** An empty folder in which a stranger installs the tarball, with the Node.js of the host first on the search path. */
-let folder: string;
-const hostNode = nodeOfHost();
-const environment = {
-  HOME: tmpdir(),
-  PATH: `${join(hostNode, '..')}:/usr/local/bin:/usr/bin:/bin`,
-  ...(process.env['npm_config_cache'] && { npm_config_cache: process.env['npm_config_cache'] }),
-};
-
-async function run(command: string, args: readonly string[], cwd = folder, env = environment) {
-  const child = spawn(command, args, { cwd, env, timeout: 150_000 });
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  return { status: await ended, stdout, stderr };
-}
-
 describe('the packed service, installed in an empty folder', { timeout: 170_000 }, () => {
-  let files: string[];
+  /** A stranger installs the tarball here, with the Node.js of the host first on the search path. */
+  let folder: string;
+  let files: readonly string[];
   let service: ChildProcessWithoutNullStreams | null = null;
 
   before(async () => {
     folder = mkdtempSync(join(tmpdir(), 'tracetally-packed-'));
-    // The lifecycle script builds with the Node.js of the checkout.
-    const { PATH = '', HOME = '' } = process.env;
-    const own = { ...environment, HOME, PATH: `${join(process.execPath, '..')}:${PATH}` };
-    const packed = await run('npm', ['pack', '--json', '--pack-destination', folder], server, own);
-    assert.equal(packed.status, 0, packed.stderr);
-    const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? '';
-    const listed = await run('tar', ['-tzf', tarball]);
-    files = listed.stdout.trim().split('\n');
-    writeFileSync(join(folder, 'package.json'), '{ "private": true }');
-    const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--no-update-notifier'];
-    const env = { ...environment, HOME };
-    const installed = await run('npm', ['install', ...quietly, `./${tarball}`], folder, env);
-    assert.equal(installed.status, 0, installed.stderr);
+    const packed = await pack(server, folder);
+    files = packed.files;
+    await installInEmptyFolder(folder, [packed.path]);
   });
   after(() => {
     service?.kill('SIGKILL');
     rmSync(folder, { recursive: true });
   });
 
-  test('it contains the built service, the dashboard, migrations and the license, and nothing else', () => {
+  test('it contains the built service with its types, the dashboard, migrations and the license, and nothing else', () => {
     const wanted = ['LICENSE', 'README.md', 'bin', 'dist', 'migrations', 'package.json', 'page'];
-    assert.deepEqual(new Set(files.map((name) => name.split('/')[1])), new Set(wanted));
+    assert.deepEqual(new Set(files.map((name) => name.split('/')[0])), new Set(wanted));
+    assert.ok(files.includes('dist/main.d.ts'));
     assert.deepEqual(
-      files.filter((name) => /\.ts$|test|fixture/.test(name)),
+      files.filter((name) => /(?<!\.d)\.ts$|test|fixture/.test(name)),
       [],
     );
   });
 
-  test('it starts, stores a trace, shows the dashboard, is verified and stops', async () => {
+  test('it starts, stores a trace, shows it in a browser, serves metrics, is verified and stops', async (t) => {
     const launcher = join(folder, 'node_modules/.bin/tracetally');
-    service = spawn(launcher, ['--port', '0'], { cwd: folder, env: environment });
+    service = spawn(launcher, ['--port', '0', '--metrics-listen', '127.0.0.1:0'], {
+      cwd: folder,
+      env: strangerEnvironment,
+    });
     let stdout = '';
     let stderr = '';
     service.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
@@ -86,14 +64,31 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     assert.equal(posted.status, 201, await posted.text());
     const models = await (await fetch(`${url}/analytics/by-model`, { headers })).json();
     assert.equal((models as { model: string }[])[0]?.model, 'm');
-    const page = await (await fetch(`${url}/`)).text();
-    assert.match(page, /<script type="module"/);
+    const [metricsUrl = ''] = /http:\S+\/metrics/.exec(stderr) ?? [];
+    const metrics = await (await fetch(metricsUrl)).text();
+    assert.match(metrics, /^tracetally_traces_stored_total 1$/m);
+    const [link = ''] = /\S+#code=\S+/.exec(stdout) ?? [];
+    await showDashboard(t, link);
     // What it prints can be pasted.
     assert.match(stdout, /npx tracetally/);
 
-    const verified = await run(launcher, ['verify', '--json']);
-    assert.equal(verified.status, 0, verified.stderr);
+    await runToEnd(launcher, ['verify'], { cwd: folder, env: strangerEnvironment });
     service.kill('SIGTERM');
     assert.equal(await ended, 0, stderr);
   });
 });
+
+/** Signs in with the printed link, and sees the trace that was posted. */
+async function showDashboard(t: TestContext, link: string): Promise<void> {
+  const found = await findBrowser();
+  if ('missing' in found) return t.diagnostic(found.missing);
+  const { browser } = found;
+  try {
+    const page = await browser.newPage();
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
+    await page.getByText('$0.50').first().waitFor();
+  } finally {
+    await browser.close();
+  }
+}

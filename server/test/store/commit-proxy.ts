@@ -9,7 +9,7 @@ export type Mishap =
   | 'lost'
   /** It arrives, and the answer does not. */
   | 'answerLost'
-  /** It arrives some time after the caller has seen the connection break. */
+  /** It arrives some time after the caller has seen the connection break, and after all commits that are planned. */
   | 'late'
   /** It is stored, and answered with an error: what a coordinator does that misses the answer of a node. */
   | 'denied';
@@ -41,6 +41,13 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
   const sockets = new Set<Socket>();
   let lateEnded = 0;
   let commitsAtOnceMax = 0;
+
+  async function sendLate(postgres: Socket, data: Buffer): Promise<void> {
+    do await delay(400);
+    while (plan.length > 0 && server.listening);
+    postgres.write(data, () => postgres.end());
+  }
+
   const server = createServer((caller) => {
     const postgres = connect(postgresPort, '127.0.0.1');
     let isAnswerLost = false;
@@ -71,7 +78,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
         isHeld = true;
         caller.destroy();
         postgres.once('close', () => (lateEnded += 1));
-        void delay(400).then(() => postgres.write(data, () => postgres.end()));
+        void sendLate(postgres, data);
         return;
       }
       if (mishap === 'answerLost') isAnswerLost = true;

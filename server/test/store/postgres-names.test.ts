@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { connect, createServer } from 'node:net';
 import type { AddressInfo, Socket } from 'node:net';
 import { test } from 'node:test';
+import pg from 'pg';
 import { overviewQuery } from '../../src/core/analytics.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
@@ -100,4 +101,38 @@ test('arrays of any text and number come back from PostgreSQL as they went', asy
     [arrayOfText(texts), arrayOfPlain(numbers), arrayOfPlain([true, false, null])],
   );
   assert.deepEqual(row, { texts, numbers, flags: [true, false, null] });
+});
+
+test('statements keep their names if a transaction has failed in which they were prepared', async () => {
+  const url = await postgres.createDatabase();
+  const store = await openPostgresStore({ url, clock: { kind: 'system' }, role: 'server' });
+  const other = new pg.Client({ connectionString: url });
+  await other.connect();
+  try {
+    const { team } = await store.ensureTeam('t', 1);
+    const append = async (keyHash: string | null) => {
+      const request = keyHash === null ? null : { keyHash, bodyHash: 'b', rejected: null };
+      const drafts = [draftTrace({ model: 'm' })];
+      const [outcome] = await store.append([{ teamId: team.id, drafts, request }]);
+      assert.equal(outcome?.kind, 'stored');
+    };
+    await append(null);
+    // This transaction removes expired requests, and then fails, since the counter is locked.
+    await other.query('begin');
+    await other.query('select 1 from team_counters for update');
+    const waiting = append('first');
+    await eventually('a write that has failed once', 10_000, () =>
+      postgres.log().includes('canceling statement due to lock timeout') ? true : null,
+    );
+    await other.query('rollback');
+    await waiting;
+    // Another server's write, so that this one reads the counter first.
+    await other.query('update team_counters set fence = fence + 1');
+    await append('second');
+    await append('third');
+    assert.doesNotMatch(postgres.log(), /prepared statement "\S+" already exists/);
+  } finally {
+    await other.end();
+    await store.close();
+  }
 });

@@ -139,3 +139,16 @@ test('once the large sets are due, they are rolled up until an eighth of their t
   schedule.written('team 1', 1_000, 1_001, 0);
   assert.equal(nextOf(schedule, 0), null);
 });
+
+test('the tails of all teams are counted as they grow and are rolled up', () => {
+  const schedule = scheduleWith({ lastSeq: 300 }, { lastSeq: 50, hot: 20 });
+  assert.deepEqual(schedule.tails, { hot: 330, wide: 350 });
+  schedule.written('team 1', 300, 310, 0);
+  schedule.written('new', 7, 8, 0);
+  assert.deepEqual(schedule.tails, { hot: 341, wide: 361 });
+  const job = jobOf(schedule, 0);
+  noteRolled(schedule, job, { lastSeq: 310, hot: 310, wide: 310 });
+  assert.deepEqual(schedule.tails, { hot: 31, wide: 51 });
+  schedule.found('team 2', 50, { hot: 50, wide: 50 });
+  assert.deepEqual(schedule.tails, { hot: 1, wide: 1 });
+});

@@ -59,8 +59,10 @@ test('a rolling thread of a server that ends starts again without a write', asyn
       begin: ['begin'],
       naming: { isOn: true },
       bounds: defaultRollBounds,
+      isReporting: false,
     },
     (failure) => void failures.push(failure),
+    () => {},
   );
   await using closing = new AsyncDisposableStack();
   closing.defer(() => roller.close());

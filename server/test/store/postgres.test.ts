@@ -21,6 +21,13 @@ import type { Mishap } from './commit-proxy.ts';
 const postgres = usePostgres();
 const options = { clock: { kind: 'system' }, role: 'server' } as const;
 const open = (url: string) => openPostgresStore({ ...options, url });
+/** Nothing is rolled up, so that each commit is one that the test expects. */
+const openThrough = (url: string, { port }: { port: number }) =>
+  openPostgresStore({
+    ...options,
+    url: url.replace(`:${postgres.port}/`, `:${port}/`),
+    rolling: 'manual',
+  });
 
 function write(teamId: string, ...models: string[]): TraceWrite {
   return { teamId, drafts: models.map((model) => draftTrace({ model })) };
@@ -232,7 +239,7 @@ for (const [place, create] of layouts)
     const url = await create();
     const proxy = await startCommitProxy(postgres.port);
     const direct = await open(url);
-    const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
+    const store = await openThrough(url, proxy);
     try {
       const mishaps: Mishap[][] = [
         ['lost'],
@@ -270,7 +277,7 @@ for (const [place, create] of layouts)
     const url = await create();
     const proxy = await startCommitProxy(postgres.port);
     const direct = await open(url);
-    const store = await open(url.replace(`:${postgres.port}/`, `:${proxy.port}/`));
+    const store = await openThrough(url, proxy);
     try {
       const { id } = (await direct.ensureTeam('t', 1)).team;
       // From now on the store knows the counter, and sends a whole transaction at once.

@@ -130,3 +130,18 @@ test('a roll is as large as fits into its time, within bounds', () => {
   size.note(1, 100 * limits.rollMsTarget);
   assert.equal(size.rows, limits.rollRowsMin, 'a roll of one trace says nothing');
 });
+
+test('the tails of all teams are counted as they grow and are rolled up', () => {
+  const schedule = scheduleWith({ tail: 300 }, { tail: 50, rolled: { hot: 20, wide: 0 } });
+  assert.deepEqual(schedule.tails, { hot: 330, wide: 350 });
+  schedule.noteCommit(team(1, 310), () => assert.fail());
+  assert.deepEqual(schedule.tails, { hot: 340, wide: 360 });
+  const due = schedule.next(0, busyMs) ?? assert.fail();
+  schedule.noteRolled(due, { hot: 200, wide: 0 });
+  assert.deepEqual(schedule.tails, { hot: 140, wide: 360 });
+  for (let i = 0; i < 2; i++) {
+    const rest = schedule.next(0, longQuietMs) ?? assert.fail();
+    schedule.noteRolled(rest, { hot: rest.team.lastSeq, wide: rest.team.lastSeq });
+  }
+  assert.deepEqual(schedule.tails, { hot: 0, wide: 0 });
+});

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { inspect } from 'node:util';
+import { main } from '../../src/cli/cli.ts';
 
 const ownLauncher = fileURLToPath(new URL('../../bin/tracetally.js', import.meta.url));
 
@@ -43,6 +45,27 @@ export async function runCli(
   child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
   child.stderr.on('data', (data: Buffer) => (stderr += data.toString()));
   const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, stdout, stderr };
+}
+
+/** Does what `runCli` does, but in this process, which takes a fraction of the time. */
+export async function callCli(args: readonly string[]): Promise<CliResult> {
+  let stdout = '';
+  let stderr = '';
+  const code = await main(args, {
+    start: {
+      node: process.execPath,
+      script: ownLauncher,
+      folder: process.cwd(),
+      searchPath: [],
+      npm: null,
+    },
+    print: (text) => (stdout += `${text}\n`),
+    note: (text) => (stderr += `${text}\n`),
+  }).catch((error: unknown) => {
+    stderr += inspect(error);
+    return 1;
+  });
   return { code, stdout, stderr };
 }
 

@@ -51,6 +51,7 @@ export interface KeyHolder {
 
 export interface TestService {
   url: string;
+  metricsUrl: string | null;
   firstKey: string | null;
   store: Database['kind'];
   /** The file, if the store is SQLite. */
@@ -115,6 +116,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
 
   return {
     url: service.url,
+    metricsUrl: service.metricsUrl,
     firstKey: service.first?.key ?? null,
     store: config.database.kind,
     databasePath: join(folder.path, 'tracetally.db'),

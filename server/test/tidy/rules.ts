@@ -15,6 +15,7 @@ const layers = [
   'errors',
   'log',
   'core',
+  'metrics',
   'store',
   'tools',
   'ingest',

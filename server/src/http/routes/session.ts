@@ -55,7 +55,7 @@ export const session: Route = (app, deps) => {
       const started = await countFailure(gate, request, signIn(deps, request.body));
       request.caller = started.caller;
       sendCookie(request, reply, started.cookie, started.caller.endsAtUs - deps.clock());
-      return reply.code(201).send(sessionJson(started.caller));
+      return reply.code(201).send(await sessionJson(deps, started.caller));
     },
   );
 
@@ -77,7 +77,7 @@ export const session: Route = (app, deps) => {
     }
     const caller = await sessions.authenticate(request.headers, 'read');
     request.caller = caller;
-    return reply.send(sessionJson(caller));
+    return reply.send(await sessionJson(deps, caller));
   });
 
   app.delete('/session', { ...options, schema: { hide: true } }, (request, reply) => {
@@ -109,9 +109,11 @@ async function findCode({ signIns, clock }: RouteDeps, code: string): Promise<st
   return keyId ?? fail('sign_in_code_invalid');
 }
 
-function sessionJson(caller: SessionCaller) {
-  const { scope, endsAtUs } = caller;
-  return { team: teamJson(caller), scope, expires_at: formatTimestamp(endsAtUs) };
+async function sessionJson({ reader }: RouteDeps, caller: SessionCaller) {
+  const { teamId, scope, endsAtUs } = caller;
+  // The page needs it to know which day it is for the team.
+  const team = { ...teamJson(caller), time_zone: await reader.timeZone(teamId) };
+  return { team, scope, expires_at: formatTimestamp(endsAtUs) };
 }
 
 function teamJson({ teamId, teamName }: SessionCaller) {

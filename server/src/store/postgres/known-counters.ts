@@ -23,10 +23,10 @@ export interface Expected {
 export class KnownCounters {
   readonly #byTeam = new Map<string, KnownCounter>();
 
-  /** Whether a transaction of the team may be sent before the last one has ended. */
-  mayFollow(teamId: string): boolean {
+  /** The lane on which a transaction of the team is running, if the next one may be sent on it; otherwise null. */
+  laneOf(teamId: string): Lane | null {
     const known = this.#byTeam.get(teamId);
-    return known?.isOurs === true && known.lane?.isOpen === true;
+    return known?.isOurs && known.lane?.isOpen ? known.lane : null;
   }
 
   /** Null if one of the teams must be read first. */

@@ -20,11 +20,12 @@ function insertPayloads(parameter: string): string {
   return insertRecords('trace_payloads', `team_id, seq, ${payloadColumns}`, parameter);
 }
 
+/** Without the second condition, PostgreSQL reads the counters of all teams. */
 function moveCounters(first: number): string {
   return `
     update team_counters c set last_seq = u.last_seq, last_created_at_us = u.last_us
     from unnest($${first}::uuid[], $${first + 1}::bigint[], $${first + 2}::bigint[]) as u(team_id, last_seq, last_us)
-    where c.team_id = u.team_id`;
+    where c.team_id = u.team_id and c.team_id = any($${first}::uuid[])`;
 }
 
 const requestTypes = ['uuid', 'text', 'text', 'bigint', 'integer', 'text', 'bigint'];

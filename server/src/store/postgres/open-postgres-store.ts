@@ -82,16 +82,21 @@ function assemble(
   options: PostgresOptions,
 ): Store {
   const { url, role, clock, onClockJump = () => {}, onRollFailed = () => {} } = options;
+  const { onRoll, onCommit } = options;
   const { rolling = 'automatic', rollBounds: bounds = defaultRollBounds } = options;
   const { begin, naming } = pools;
   const roller =
     rolling === 'manual'
       ? noRoller
-      : openRoller({ url, role, begin, naming, bounds }, onRollFailed);
+      : openRoller(
+          { url, role, begin, naming, bounds, isReporting: onRoll !== undefined },
+          onRollFailed,
+          onRoll ?? (() => {}),
+        );
   const onStored = roller.written;
   const tables = { types: new KnownRecordTypes(pools.writing, types), isCluster };
   const store = openStoreBatch(pools, openClock(clock), tables, { onClockJump, onStored });
-  const writer = new Writer(store, isCluster);
+  const writer = new Writer(store, isCluster, onCommit);
   const keyUses = openKeyUses(pools);
   return {
     ...openReader(pools),

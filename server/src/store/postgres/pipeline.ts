@@ -63,7 +63,7 @@ class Pipeline extends pg.Query {
     wire.stream.cork();
     for (const { text, name, values } of this.#statements) {
       if (name === '' || wire.parsedStatements[name] === undefined) {
-        // It may have been prepared in a pipeline that failed after it.
+        // It may have been prepared and not executed, because it failed.
         if (name !== '') wire.close({ type: 'S', name });
         wire.parse({ text, name });
       }
@@ -80,8 +80,11 @@ class Pipeline extends pg.Query {
     this.#row ??= fields;
   }
 
-  handleCommandComplete({ text }: { text: string }): void {
-    this.answers.push({ command: text, row: this.#row });
+  handleCommandComplete({ text: command }: { text: string }): void {
+    const { name, text } = this.#statements[this.answers.length] ?? unnamed;
+    // A statement stays prepared even if its transaction fails later.
+    if (name !== '' && this.#wire) this.#wire.parsedStatements[name] = text;
+    this.answers.push({ command, row: this.#row });
     this.#row = null;
   }
 
@@ -90,12 +93,11 @@ class Pipeline extends pg.Query {
   }
 
   handleReadyForQuery(): void {
-    for (const { name, text } of this.#statements) {
-      if (name !== '' && this.#wire) this.#wire.parsedStatements[name] = text;
-    }
     this.callback(null);
   }
 }
+
+const unnamed = { name: '', text: '' };
 
 /** Runs statements on one connection, in one round trip. Stops at the first that fails. */
 export async function runTogether(

@@ -2,7 +2,7 @@ import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
 import { RollSize } from '../roll-size.ts';
 import { wideRestOf } from '../store.ts';
-import type { RollBounds } from '../store.ts';
+import type { RollBounds, TailRows } from '../store.ts';
 import type { Rolled } from './roll.ts';
 
 export interface RollJob {
@@ -19,6 +19,8 @@ interface TailState {
   /** Until then nothing is tried. */
   pausedUntilMs: number;
   failures: number;
+  /** The part of `RollSchedule.tails` that is this tail's. */
+  countedRows: number;
 }
 
 interface TeamState {
@@ -40,11 +42,17 @@ export class RollSchedule {
     hot: new RollSize(limits.postgresRollMsTarget),
     wide: new RollSize(limits.postgresRollMsTarget),
   };
+  /** Counted as they change, since there may be many teams. */
+  readonly #tails = { hot: 0, wide: 0 };
   #lastWriteMs = -Infinity;
 
   constructor(bounds: RollBounds) {
     this.#bounds = { hot: bounds.hotTailRows, wide: bounds.wideTailRows };
     this.#rests = { hot: 0, wide: wideRestOf(bounds) };
+  }
+
+  get tails(): TailRows {
+    return { ...this.#tails };
   }
 
   /** The team's counter has moved. If nothing else is known of the team, its tail starts with this write. */
@@ -129,9 +137,15 @@ export class RollSchedule {
     for (const speed of speeds) {
       const tail = tailOf(state, speed);
       const { isDraining } = state.tails[speed];
+      this.#count(speed, state.tails[speed], Math.max(0, tail));
       state.tails[speed].isDraining =
         tail >= this.#bounds[speed] || (isDraining && tail > this.#rests[speed]);
     }
+  }
+
+  #count(speed: RollSpeed, tail: TailState, rows: number): void {
+    this.#tails[speed] += rows - tail.countedRows;
+    tail.countedRows = rows;
   }
 
   #nextMs(state: TeamState, speed: RollSpeed): number {
@@ -146,7 +160,13 @@ export class RollSchedule {
 const unknownSeq = -1;
 
 function unknownTail(): TailState {
-  return { rolledSeq: unknownSeq, isDraining: false, pausedUntilMs: -Infinity, failures: 0 };
+  return {
+    rolledSeq: unknownSeq,
+    isDraining: false,
+    pausedUntilMs: -Infinity,
+    failures: 0,
+    countedRows: 0,
+  };
 }
 
 function tailOf({ lastSeq, tails }: TeamState, speed: RollSpeed): number {

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
 import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
-import type { RollFailure } from '../store.ts';
+import type { RollFailure, RollReport } from '../store.ts';
 import type { FromRoller, RollerData, ToRoller, WrittenTeam } from './roller-messages.ts';
 
 export interface RollerClient {
@@ -24,6 +24,7 @@ export const noRoller: RollerClient = { written: () => {}, close: () => Promise.
 export function openRoller(
   data: RollerData,
   onRollFailed: (failure: RollFailure) => void,
+  onRoll: (report: RollReport) => void,
 ): RollerClient {
   let thread: RollerThread | null = null;
   let startAtMs = 0;
@@ -37,7 +38,10 @@ export function openRoller(
       workerData: data,
     });
     const { promise: ended, resolve } = Promise.withResolvers<void>();
-    worker.on('message', (failure: FromRoller) => onRollFailed(failure));
+    worker.on('message', (message: FromRoller) => {
+      if (message.kind === 'failed') onRollFailed(message.failure);
+      else onRoll(message.report);
+    });
     worker.on('error', (error) => {
       onRollFailed({ teamId: 'every team', speed: 'hot', reason: messageOf(error) });
     });

@@ -1,6 +1,6 @@
 import type { Begin } from './connection.ts';
 import type { Naming } from './statement-names.ts';
-import type { RollBounds, RollFailure, StoreOptions } from '../store.ts';
+import type { RollBounds, RollFailure, RollReport, StoreOptions } from '../store.ts';
 
 export interface RollerData {
   url: string;
@@ -8,6 +8,8 @@ export interface RollerData {
   begin: Begin;
   naming: Naming;
   bounds: RollBounds;
+  /** Whether anybody asked for reports. */
+  isReporting: boolean;
 }
 
 export interface WrittenTeam {
@@ -19,4 +21,6 @@ export interface WrittenTeam {
 
 export type ToRoller = { kind: 'written'; teams: readonly WrittenTeam[] } | { kind: 'close' };
 
-export type FromRoller = RollFailure;
+export type FromRoller =
+  | { kind: 'rolled'; report: RollReport }
+  | { kind: 'failed'; failure: RollFailure };

@@ -12,10 +12,11 @@ import { RollSchedule } from './roll-schedule.ts';
 import { rollOnce } from './roll.ts';
 import type { FromRoller, RollerData, ToRoller } from './roller-messages.ts';
 import { overAllTeams } from './statements.ts';
+import type { RollReport } from '../store.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
-const { url, role, begin, naming, bounds } = workerData as RollerData;
+const { url, role, begin, naming, bounds, isReporting } = workerData as RollerData;
 const pool = openRollingPool(url, role, naming);
 const via = { pool, begin };
 const schedule = new RollSchedule(bounds);
@@ -46,16 +47,26 @@ while (!isClosing) {
     const startMs = performance.now();
     const rolled = await rollOnce(via, job, job.rowsMax, 'active if free');
     const nowMs = performance.now();
-    schedule.rolled(job, rolled, { tookMs: nowMs - startMs, nowMs });
+    const tookMs = nowMs - startMs;
+    schedule.rolled(job, rolled, { tookMs, nowMs });
+    report({ speed: job.speed, rows: rolled.rows, tookMs });
   } catch (error) {
     schedule.failed(job, performance.now());
     const { teamId, speed } = job;
-    const failure: FromRoller = { teamId, speed, reason: messageOf(error) };
-    if (!isClosing) port.postMessage(failure);
+    const failure = { teamId, speed, reason: messageOf(error) };
+    if (!isClosing) tell({ kind: 'failed', failure });
   }
 }
 await pool.end();
 port.close();
+
+function tell(message: FromRoller): void {
+  port.postMessage(message);
+}
+
+function report(roll: RollReport['roll']): void {
+  if (isReporting) tell({ kind: 'rolled', report: { tails: schedule.tails, roll } });
+}
 
 async function pause(): Promise<void> {
   wake = new AbortController();
@@ -73,6 +84,7 @@ async function sweep(): Promise<void> {
       const { rolledSeq } = marksFromRow(row);
       schedule.found(row['team_id'] as string, Number(row['last_seq']), rolledSeq);
     }
+    report(null);
   } catch {
     // The next sweep finds them.
   }

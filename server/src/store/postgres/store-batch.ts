@@ -14,6 +14,7 @@ import type { Attempt } from './batch-transaction.ts';
 import type { BatchWrites, MovedCounter, PackedWrite } from './batch-writes.ts';
 import type { Pools } from './connection.ts';
 import { KnownCounters } from './known-counters.ts';
+import type { Lane } from './lane.ts';
 import {
   failureOf,
   isLockTimeout,
@@ -33,8 +34,8 @@ export interface StoreBatch {
   ofTeam(teamId: string, writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
   /** Writes of any teams, in one transaction. Hardly waits for teams that are locked. */
   ofTeams(writes: readonly TraceWrite[]): Promise<readonly (WriteOutcome | LockedWrite)[]>;
-  /** Whether `ofTeams` may be called again for this team before it has resolved. */
-  mayFollow(teamId: string): boolean;
+  /** If `ofTeams` may be called again for this team before it has resolved: where, since all teams of a call must agree. */
+  laneOf(teamId: string): Lane | null;
 }
 
 export interface BatchEvents {
@@ -165,7 +166,7 @@ export function openStoreBatch(
         ...(isCluster ? { atOnce: oneTeamAtOnce(pools.begin, teamId) } : {}),
       }) as Promise<readonly WriteOutcome[]>,
     ofTeams: (writes) => storeAll(writes, ofManyTeams),
-    mayFollow: (teamId) => known.mayFollow(teamId),
+    laneOf: (teamId) => known.laneOf(teamId),
   };
 }
 

@@ -1,6 +1,8 @@
 import { draftBytes } from '../../core/trace.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
+import type { StoreEvents } from '../store.ts';
+import { storedRows } from '../trace-writer.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../trace-writer.ts';
 import type { LockedWrite, StoreBatch } from './store-batch.ts';
 import { failLate, rowsWaiting, takeFairly, takeOfTeam } from './writing-lines.ts';
@@ -15,16 +17,20 @@ import type { TeamLine, Waiting } from './writing-lines.ts';
 export class Writer implements TraceWriter {
   readonly #store: StoreBatch;
   readonly #isCluster: boolean;
+  readonly #onCommit: StoreEvents['onCommit'];
   /** On a cluster no transaction is shared. */
   readonly #apartMax: number;
   /** Teams with waiting or running writes, in the order of their turns. */
   readonly #lines = new Map<string, TeamLine>();
   #sharedRunning = 0;
+  /** Whether a transaction is running that was sent after another one, before that had ended. */
+  #isFollowing = false;
   #apartRunning = 0;
   #idle: (() => void)[] = [];
 
-  constructor(store: StoreBatch, isCluster: boolean) {
+  constructor(store: StoreBatch, isCluster: boolean, onCommit?: StoreEvents['onCommit']) {
     this.#store = store;
+    this.#onCommit = onCommit;
     this.#isCluster = isCluster;
     this.#apartMax = limits.postgresWritersMax - (isCluster ? 0 : limits.postgresSharedWritersMax);
   }
@@ -101,40 +107,61 @@ export class Writer implements TraceWriter {
   }
 
   #startShared(free: readonly TeamLine[]): void {
-    if (this.#sharedRunning >= limits.postgresSharedWritersMax) return;
-    const following = this.#sharedRunning === 0 ? [] : this.#following();
-    const isWorthIt = rowsWaiting(following) >= limits.postgresFollowingRowsMin;
-    const lines = isWorthIt ? [...free, ...following] : free;
-    if (lines.length > 0) void this.#runShared(takeFairly(lines));
+    if (free.length > 0 && this.#sharedRunning < limits.postgresSharedWritersMax) {
+      this.#sharedRunning += 1;
+      void this.#runShared(takeFairly(free), () => (this.#sharedRunning -= 1));
+    }
+    if (this.#sharedRunning === 0 || this.#isFollowing) return;
+    const following = this.#following();
+    if (rowsWaiting(following) < limits.postgresFollowingRowsMin) return;
+    this.#isFollowing = true;
+    void this.#runShared(takeFairly(following), () => (this.#isFollowing = false));
   }
 
   /** The teams whose next transaction may be sent now, although one is running. */
   #following(): TeamLine[] {
-    return [...this.#lines.values()].filter(
-      ({ teamId, running, waiting, isApart }) =>
-        running.length === 1 && waiting.length > 0 && !isApart && this.#store.mayFollow(teamId),
+    const lines = [...this.#lines.values()].filter(
+      ({ running, waiting, isApart }) => running.length === 1 && waiting.length > 0 && !isApart,
     );
+    const lanes = lines.map(({ teamId }) => this.#store.laneOf(teamId));
+    const lane = lanes.find((one) => one !== null);
+    return lane ? lines.filter((_, i) => lanes[i] === lane) : [];
   }
 
-  async #runShared(taken: readonly Waiting[]): Promise<void> {
-    this.#sharedRunning += 1;
+  async #runShared(taken: readonly Waiting[], onEnd: () => void): Promise<void> {
     const lines = this.#occupy(taken);
+    const startMs = performance.now();
     const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
-    this.#sharedRunning -= 1;
+    onEnd();
+    this.#report(taken, outcomes, startMs);
     this.#settle(taken, lines, outcomes);
   }
 
   async #runApart(line: TeamLine, taken: readonly Waiting[]): Promise<void> {
     this.#apartRunning += 1;
     const lines = this.#occupy(taken);
+    const startMs = performance.now();
     const outcomes = await this.#store.ofTeam(
       line.teamId,
       taken.map(({ write }) => write),
     );
     this.#apartRunning -= 1;
+    this.#report(taken, outcomes, startMs);
     // The lock was free again.
     if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = this.#isCluster;
     this.#settle(taken, lines, outcomes);
+  }
+
+  #report(
+    taken: readonly Waiting[],
+    outcomes: readonly (WriteOutcome | LockedWrite)[],
+    startMs: number,
+  ): void {
+    if (!this.#onCommit) return;
+    const rows = storedRows(outcomes.filter((outcome) => outcome.kind !== 'locked'));
+    if (rows === 0) return;
+    const bytes = taken.reduce((sum, one) => sum + one.bytes, 0);
+    this.#onCommit({ rows, bytes, tookMs: performance.now() - startMs });
   }
 
   /** The lines of these writes, and when the oldest of each arrived. */

@@ -60,7 +60,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const roller = openRoller(db);
     const rollBounds =
       options.rolling === 'manual' ? null : (options.rollBounds ?? defaultRollBounds);
-    const rolling = rollBounds && { bounds: rollBounds, isServer: role === 'server' };
+    const isReporting = options.onRoll !== undefined;
+    const rolling = rollBounds && { bounds: rollBounds, isServer: role === 'server', isReporting };
     const methods = {
       ...translateFailures(openTracePages(reading, readingClient)),
       ...translateFailures(openTallies(reading, readingClient)),

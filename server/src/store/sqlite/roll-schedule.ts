@@ -2,7 +2,7 @@ import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
 import { RollSize } from '../roll-size.ts';
 import { wideRestOf } from '../store.ts';
-import type { RollBounds } from '../store.ts';
+import type { RollBounds, TailRows } from '../store.ts';
 import type { TeamEnd } from './writer.ts';
 
 /** A roll that is due. */
@@ -27,6 +27,8 @@ export class RollSchedule {
   readonly #bounds: RollBounds;
   /** Only teams with a tail. The team that was rolled up last comes last, so that all get their turn. */
   readonly #teams = new Map<number, TeamTails>();
+  /** The tails of all these teams. Counted as they change, since there may be many teams. */
+  readonly #tails = { hot: 0, wide: 0 };
   readonly #sizes = {
     hot: new RollSize(limits.rollMsTarget),
     wide: new RollSize(limits.rollMsTarget),
@@ -40,16 +42,23 @@ export class RollSchedule {
     return this.#teams.size > 0;
   }
 
+  get tails(): TailRows {
+    return { ...this.#tails };
+  }
+
   /** Returns whether a roll is due now. `rolledSeq` is asked for only if the team is not known to have a tail. */
   noteCommit(end: TeamEnd, rolledSeq: () => Record<RollSpeed, number>): boolean {
     let team = this.#teams.get(end.teamNo);
-    if (team) team.lastSeq = end.lastSeq;
-    else {
+    if (team) {
+      this.#count(team, -1);
+      team.lastSeq = end.lastSeq;
+    } else {
       team = { ...end, rolledSeq: rolledSeq(), isDraining: false, failures: 0, waitUntilMs: 0 };
       // Requests that were only repeated have added no trace.
       if (!hasTail(team)) return false;
       this.#teams.set(end.teamNo, team);
     }
+    this.#count(team, 1);
     if (tailOf(team, 'wide') >= this.#bounds.wideTailRows) team.isDraining = true;
     return tailOf(team, 'hot') >= this.#bounds.hotTailRows || team.isDraining;
   }
@@ -85,18 +94,25 @@ export class RollSchedule {
 
   /** The marks of a team after a roll, or after an attempt that found nothing to do. */
   noteRolled({ team }: DueRoll, rolledSeq: Record<RollSpeed, number>): void {
-    this.#teams.delete(team.teamNo);
+    if (this.#teams.delete(team.teamNo)) this.#count(team, -1);
     const rolled = { ...team, rolledSeq, failures: 0, waitUntilMs: 0 };
     const isMoved = rolledSeq.hot !== team.rolledSeq.hot || rolledSeq.wide !== team.rolledSeq.wide;
     if (!isMoved || !hasTail(rolled)) return;
     const isDraining = team.isDraining && tailOf(rolled, 'wide') > wideRestOf(this.#bounds);
     this.#teams.set(team.teamNo, { ...rolled, isDraining });
+    this.#count(rolled, 1);
   }
 
   noteFailed({ team }: DueRoll, nowMs: number): void {
     const pauseMs = Math.min(limits.rollRetryMsMin * 2 ** team.failures, limits.rollRetryMsMax);
     team.failures += 1;
     team.waitUntilMs = nowMs + pauseMs;
+  }
+
+  #count(team: TeamTails, sign: 1 | -1): void {
+    for (const speed of ['hot', 'wide'] as const) {
+      this.#tails[speed] += sign * Math.max(0, tailOf(team, speed));
+    }
   }
 }
 

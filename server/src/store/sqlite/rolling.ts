@@ -1,7 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import type { RollBounds, RollFailure } from '../store.ts';
+import type { RollBounds, RollFailure, RollReport } from '../store.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import { RollSchedule } from './roll-schedule.ts';
 import type { DueRoll } from './roll-schedule.ts';
@@ -17,13 +17,20 @@ export interface Rolling {
 export interface RollingOptions {
   bounds: RollBounds;
   isServer: boolean;
+  /** Whether anybody asked for reports. */
+  isReporting: boolean;
+}
+
+interface RollingEvents {
+  onFailed(failure: RollFailure): void;
+  onRoll(report: RollReport): void;
 }
 
 export function startRolling(
   db: DatabaseSync,
   writer: Writer,
-  { bounds, isServer }: RollingOptions,
-  onFailed: (failure: RollFailure) => void,
+  { bounds, isServer, isReporting }: RollingOptions,
+  { onFailed, onRoll }: RollingEvents,
 ): Rolling {
   const tables = openRollupTables(db);
   const schedule = new RollSchedule(bounds);
@@ -92,6 +99,7 @@ export function startRolling(
       schedule.noteRead(due, read, workMs);
       if (speed === 'wide') wide.noteTime(workMs);
       if (isDone) schedule.noteRolled(due, rolledSeq);
+      if (isReporting) onRoll({ tails: schedule.tails, roll: { speed, rows: read, tookMs } });
       return tookMs;
     }
     // What was gathered may be stored in part.
@@ -109,6 +117,7 @@ export function startRolling(
 
   function findTails(): void {
     for (const end of teamsBehind(db)) schedule.noteCommit(end, () => rolledSeqOf(end));
+    if (isReporting) onRoll({ tails: schedule.tails, roll: null });
     plan(limits.hotRollIdleMs);
   }
 

@@ -5,6 +5,7 @@ import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import { failAll } from '../bisection.ts';
 import type { StoreEvents } from '../store.ts';
+import { storedRows } from '../trace-writer.ts';
 import type { TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import { packWrites, unpackOutcomes } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
@@ -27,7 +28,7 @@ interface Waiting {
 /** The main thread's client of the writer thread. Every append is settled, even if the thread dies. */
 export async function startWriter(
   data: WriterData,
-  { onClockJump, onBroken, onRollFailed }: StoreEvents,
+  { onClockJump, onBroken, onRollFailed, onCommit, onRoll }: StoreEvents,
 ): Promise<WriterClient> {
   setYoungSpace(writerYoungSpaceMb);
   const worker = new Worker(moduleBeside(import.meta.url, 'writer-thread'), { workerData: data });
@@ -52,7 +53,14 @@ export async function startWriter(
       noteBroken(message.brokenBy);
       return;
     }
+    if (message.kind === 'rolled') {
+      onRoll?.(message.report);
+      return;
+    }
     const outcomes = unpackOutcomes(message.outcomes);
+    const { bytes, tookMs } = message;
+    const rows = onCommit ? storedRows(outcomes) : 0;
+    if (rows > 0) onCommit?.({ rows, bytes, tookMs });
     let at = 0;
     for (const ticket of message.tickets) {
       const own = waiting.get(ticket);

@@ -4,7 +4,7 @@ import { fieldNames, unusualNames, usualNames } from '../../core/trace-fields.ts
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
-import type { RollFailure } from '../store.ts';
+import type { RollFailure, RollReport } from '../store.ts';
 import type { RollingOptions } from './rolling.ts';
 import type {
   CallIds,
@@ -31,6 +31,7 @@ export type ToWriter =
 export type FromWriter =
   | { kind: 'ready' }
   | { kind: 'rollFailed'; failure: RollFailure; brokenBy: string | null }
+  | { kind: 'rolled'; report: RollReport }
   | {
       kind: 'committed';
       /** The ticket of each append, in the order of the outcomes. */
@@ -38,6 +39,9 @@ export type FromWriter =
       outcomes: Packed;
       clockJumps: readonly ClockJump[];
       brokenBy: string | null;
+      /** Of all writes. */
+      bytes: number;
+      tookMs: number;
     };
 
 /**

@@ -22,9 +22,10 @@ const db = openWriting(path);
 const writer = new Writer(db, watchOpenFiles(path), openClock(clock));
 const rolling =
   rollingOptions &&
-  startRolling(db, writer, rollingOptions, (failure) =>
-    answer({ kind: 'rollFailed', failure, brokenBy: writer.brokenBy }),
-  );
+  startRolling(db, writer, rollingOptions, {
+    onFailed: (failure) => answer({ kind: 'rollFailed', failure, brokenBy: writer.brokenBy }),
+    onRoll: (report) => answer({ kind: 'rolled', report }),
+  });
 
 /** The tickets taken since the last commit. */
 let tickets: number[] = [];
@@ -68,12 +69,16 @@ function noteKeyUses(): void {
   const { isNoted, brokenBy } = writer.noteKeyUses([...keyUses.values()]);
   if (isNoted) keyUses.clear();
   if (brokenBy === null) return;
-  answer({ kind: 'committed', tickets: [], outcomes: [], clockJumps: [], brokenBy });
+  const nothing = { tickets: [], outcomes: [], clockJumps: [], bytes: 0, tookMs: 0 };
+  answer({ kind: 'committed', ...nothing, brokenBy });
 }
 
 function commit(): void {
+  const startMs = performance.now();
   const { outcomes, clockJumps, teams, brokenBy } = writer.commit([...keyUses.values()]);
-  answer({ kind: 'committed', tickets, outcomes: packOutcomes(outcomes), clockJumps, brokenBy });
+  const tookMs = performance.now() - startMs;
+  const packed = packOutcomes(outcomes);
+  answer({ kind: 'committed', tickets, outcomes: packed, clockJumps, brokenBy, bytes, tookMs });
   tickets = [];
   keyUses.clear();
   rows = 0;

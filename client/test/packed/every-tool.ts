@@ -1,0 +1,107 @@
+/** `npm run test:packages`: the packed client in projects of every kind. It installs the tools from the npm registry. */
+import { statSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { TestContext } from 'node:test';
+import { nodeOfHost } from '../support/node-of-host.ts';
+import { startServer } from '../support/server.ts';
+import type { LiveServer } from '../support/server.ts';
+import { openPackedLab, programs, runAgainst } from './packed-client.ts';
+import type { PackedLab } from './packed-client.ts';
+
+/** The newest that run with Node.js 20. */
+const tools = ['typescript@5.9', 'esbuild@0.28', 'vite@7', 'webpack@5', 'bun@1'];
+const compilerOptions = { strict: true, target: 'es2022', types: [], skipLibCheck: false };
+
+describe('the packed client', { timeout: 900_000 }, () => {
+  let lab: PackedLab;
+  let server: LiveServer;
+  const node = nodeOfHost();
+  before(async () => {
+    [lab, server] = await Promise.all([openPackedLab(), startServer()]);
+    await lab.install(`./${lab.tarball}`, ...tools);
+    lab.write('esm/package.json', '{ "type": "module" }');
+    lab.write('esm/program.js', programs.esm);
+    lab.write('esm/program.ts', programs.typescript);
+    lab.write('cjs/package.json', '{ "type": "commonjs" }');
+    lab.write('cjs/program.js', programs.commonjs);
+    lab.write('cjs/program.ts', programs.typescript);
+  });
+  after(async () => {
+    lab.stop();
+    await server.stop();
+  });
+  const records = (...command: [string, ...string[]]) => runAgainst(lab, server, ...command);
+  const bin = (name: string): string => join(lab.folder, 'node_modules/.bin', name);
+
+  function tellSize(t: TestContext, file: string): void {
+    t.diagnostic(`${file}: ${(statSync(join(lab.folder, file)).size / 1024).toFixed(1)} KB`);
+  }
+
+  for (const [kind, module] of [
+    ['esm', 'nodenext'],
+    ['cjs', 'nodenext'],
+    ['cjs', 'commonjs'],
+    ['esm', 'preserve'],
+  ] as const) {
+    test(`a TypeScript project of ${kind} with module ${module} compiles, and records on Node.js ${node}`, async () => {
+      const outDir = `out-${module}`;
+      const options = { ...compilerOptions, module, outDir, rootDir: '.', lib: ['es2023', 'dom'] };
+      const files = ['program.ts'];
+      lab.write(
+        `${kind}/tsconfig.json`,
+        JSON.stringify({
+          compilerOptions:
+            module === 'commonjs' ? { ...options, moduleResolution: 'node10' } : options,
+          files,
+        }),
+      );
+      await lab.run(bin('tsc'), ['-p', `${kind}/tsconfig.json`]);
+      await records(node, `${kind}/${outDir}/program.js`);
+    });
+  }
+
+  for (const format of ['esm', 'cjs'] as const) {
+    test(`a bundle of esbuild in the format ${format} records`, async (t) => {
+      const file = `${format}/esbuild-bundle.js`;
+      const options = ['--bundle', '--platform=node', '--minify', `--format=${format}`];
+      await lab.run(bin('esbuild'), [`${format}/program.js`, ...options, `--outfile=${file}`]);
+      tellSize(t, file);
+      await records(node, file);
+    });
+
+    test(`a bundle of webpack from ${format} records`, async (t) => {
+      lab.write(
+        'webpack.cjs',
+        `require('webpack')({ mode: 'production', target: 'node20', entry: './${format}/program.js',
+          output: { path: __dirname + '/webpack-${format}', filename: 'bundle.cjs' } },
+          (error, stats) => { if (error || stats.hasErrors() || stats.hasWarnings()) {
+            console.error(String(error ?? stats)); process.exitCode = 1; } });`,
+      );
+      await lab.run(node, ['webpack.cjs']);
+      const file = `webpack-${format}/bundle.cjs`;
+      tellSize(t, file);
+      await records(node, file);
+    });
+  }
+
+  test('a bundle of Vite records', async (t) => {
+    lab.write(
+      'vite.mjs',
+      `import { build } from 'vite';
+      await build({ logLevel: 'warn', ssr: { noExternal: true },
+        build: { ssr: 'esm/program.js', outDir: 'vite', minify: true } });`,
+    );
+    await lab.run(node, ['vite.mjs']);
+    lab.write('vite/package.json', '{ "type": "module" }');
+    tellSize(t, 'vite/program.js');
+    await records(node, 'vite/program.js');
+  });
+
+  for (const file of ['esm/program.js', 'esm/program.ts', 'cjs/program.js']) {
+    test(`Bun runs ${file}, which records`, () => records(bin('bun'), 'run', file));
+  }
+
+  test('the newest Node.js runs an ES module, which records', () =>
+    records(process.execPath, 'esm/program.js'));
+});

@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { text } from 'node:stream/consumers';
+import { fileURLToPath } from 'node:url';
+import { nodeOfHost } from '../support/node-of-host.ts';
+import type { LiveServer } from '../support/server.ts';
+
+const client = fileURLToPath(new URL('../../', import.meta.url));
+
+/** What a user's program does, in any kind of module. `start` gets the client, and the URL and the key are its arguments. */
+const program = `
+async function run(TraceTally) {
+  const [baseUrl, apiKey] = process.argv.slice(2);
+  const tally = new TraceTally({ baseUrl, apiKey });
+  const recorded = await tally.record({ model: 'packed', input: 'Gr\\u00fc\\u00dfe', cost_usd: 0.5 });
+  tally.enqueue({ model: 'packed', latency_ms: 5 });
+  await tally.close();
+  const { total } = await tally.traces.list();
+  const [first] = await tally.analytics.byModel();
+  if (recorded.input !== 'Gr\\u00fc\\u00dfe' || total !== 2 || first.model !== 'packed') throw new Error('wrong data');
+  console.log('recorded', total);
+}
+`;
+
+const typed = program
+  .replace('run(TraceTally)', 'run(Client: typeof TraceTally): Promise<void>')
+  .replace('new TraceTally', 'new Client')
+  .replace('const recorded =', 'const recorded: Trace | null =')
+  .replace('recorded.input', 'recorded?.input')
+  .replace('first.model', 'first?.model');
+
+const typedRun = `declare const process: { argv: string[] };\n${typed}\nvoid run(TraceTally);\n`;
+
+/** The same program in each kind of source. */
+export const programs = {
+  esm: `import { TraceTally } from '@tracetally/client';\n${program}\nawait run(TraceTally);\n`,
+  commonjs: `const { TraceTally } = require('@tracetally/client');\n${program}\nvoid run(TraceTally);\n`,
+  typescript: `import { TraceTally } from '@tracetally/client';\nimport type { Trace } from '@tracetally/client';\n${typedRun}`,
+} as const;
+
+export interface PackedLab {
+  folder: string;
+  /** Writes a file below the folder. */
+  write(path: string, content: string): void;
+  run(command: string, args: readonly string[]): Promise<string>;
+  /** Installs packages from the registry, or the tarball. */
+  install(...packages: readonly string[]): Promise<void>;
+  tarball: string;
+  stop(): void;
+}
+
+/** An empty folder with the tarball of the client, which must be built. The search path begins with the Node.js of the host. */
+export async function openPackedLab(): Promise<PackedLab> {
+  const folder = mkdtempSync(join(tmpdir(), 'tracetally-packed-client-'));
+  const PATH = `${dirname(nodeOfHost())}:/usr/local/bin:/usr/bin:/bin`;
+  const { HOME = folder, npm_config_cache } = process.env;
+  const env = { HOME, PATH, ...(npm_config_cache && { npm_config_cache }) };
+
+  async function run(command: string, args: readonly string[], cwd = folder): Promise<string> {
+    const child = spawn(command, args, { cwd, env, timeout: 170_000 });
+    const ended = new Promise<number | null>((resolve, reject) => {
+      child.once('error', reject);
+      child.once('close', resolve);
+    });
+    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
+    assert.equal(await ended, 0, `${command} ${args.join(' ')}\n${stdout}${stderr}`);
+    return stdout;
+  }
+
+  const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--no-update-notifier'];
+  // Other tests use what was built, so it is not built again.
+  await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], client);
+  const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? assert.fail();
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }');
+  return {
+    folder,
+    tarball,
+    write(path, content) {
+      mkdirSync(dirname(join(folder, path)), { recursive: true });
+      writeFileSync(join(folder, path), content);
+    },
+    run: (command, args) => run(command, args),
+    install: async (...packages) => void (await run('npm', ['install', ...quietly, ...packages])),
+    stop: () => rmSync(folder, { recursive: true }),
+  };
+}
+
+/** Runs a program with a key of its own, and checks that it has recorded its traces. */
+export async function runAgainst(
+  lab: PackedLab,
+  server: LiveServer,
+  ...command: readonly [string, ...string[]]
+): Promise<void> {
+  const [name, ...args] = command;
+  const printed = await lab.run(name, [...args, server.url, await server.freshKey()]);
+  assert.match(printed, /recorded 2/);
+}
