@@ -48,6 +48,10 @@ export interface CostPart {
 }
 
 const kinds = Object.keys(tokenKinds) as readonly TokenKind[];
+const partsOf: ReadonlyMap<TokenKind, readonly TokenKind[]> = new Map(
+  kinds.map((kind) => [kind, kinds.filter((part) => tokenKinds[part] === kind)]),
+);
+const noParts: readonly TokenKind[] = [];
 const unitsPerPico = 1_000_000n;
 
 /** A cost in pico-dollars, rounded half up. Null if the prices and counts do not say what the call costs. */
@@ -79,8 +83,11 @@ export function costParts(rates: Rates, counts: TokenCounts): CostPart[] | null 
 export function areConsistent(counts: TokenCounts): boolean {
   return kinds.every((kind) => {
     const whole = counts[kind] ?? null;
-    const parts = kinds.filter((part) => tokenKinds[part] === kind);
-    return whole === null || parts.reduce((sum, part) => sum + (counts[part] ?? 0), 0) <= whole;
+    const parts = (partsOf.get(kind) ?? noParts).reduce(
+      (sum, part) => sum + (counts[part] ?? 0),
+      0,
+    );
+    return whole === null || parts <= whole;
   });
 }
 
@@ -101,8 +108,7 @@ function areUsable({ tokens }: Rates, counts: TokenCounts): boolean {
 /** The tokens of a kind that have prices of their own. */
 function pricedWithin(kind: TokenKind, rates: Rates, counts: TokenCounts): number {
   let sum = 0;
-  for (const part of kinds) {
-    if (tokenKinds[part] !== kind) continue;
+  for (const part of partsOf.get(kind) ?? noParts) {
     sum +=
       rates.tokens[part] === undefined ? pricedWithin(part, rates, counts) : (counts[part] ?? 0);
   }
@@ -148,6 +154,8 @@ export function dollarsPerRequest(price: UnitPrice): string {
 
 /** Pico-dollars as the double that is nearest: up to a thousand dollars it reads back to the same pico-dollars. */
 export function dollarsOf(picos: bigint): number {
+  // Both are exact, so the quotient is rounded once, as the decimal would be.
+  if (picos <= Number.MAX_SAFE_INTEGER) return Number(picos) / 1e12;
   return Number(decimalText(picos, 12));
 }
 
