@@ -9,7 +9,9 @@ import { mixed } from './benches/mixed.ts';
 import { packed } from './benches/packed.ts';
 import { pages } from './benches/pages.ts';
 import { postgres } from './benches/postgres.ts';
+import { prices } from './benches/prices.ts';
 import { reads } from './benches/reads.ts';
+import { reprice } from './benches/reprice.ts';
 import { rollups } from './benches/rollups.ts';
 import { spans } from './benches/spans.ts';
 import { start } from './benches/start.ts';
@@ -38,6 +40,8 @@ const benches: readonly Bench[] = [
   metrics,
   mixed,
   growth,
+  prices,
+  reprice,
   postgres,
   wrapperOverhead,
 ];

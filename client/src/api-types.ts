@@ -50,7 +50,7 @@ export interface TraceInput {
   metadata?: Record<string, string> | null | undefined;
 }
 
-/** A stored trace. All fields are always present, except response_model, started_at, environment, provider, session_id, run_id, cache_read_tokens, cache_write_tokens, reasoning_tokens, ttft_ms, error_type, metadata and damaged. */
+/** A stored trace. All fields are always present, except response_model, started_at, environment, provider, session_id, run_id, cache_read_tokens, cache_write_tokens, reasoning_tokens, ttft_ms, error_type, cost_source, metadata and damaged. */
 export interface Trace {
   id: string;
   team_id: string;
@@ -97,6 +97,8 @@ export interface Trace {
   ttft_ms?: number | undefined;
   /** The kind of error, such as `rate_limit` or `timeout`. */
   error_type?: string | undefined;
+  /** Where `cost_usd` comes from: `client` if it was sent, `computed` if the server computed it from the tokens. Present only if the server computes missing costs. */
+  cost_source?: 'client' | 'computed' | undefined;
   /** Up to 16 further names and text values. */
   metadata?: Record<string, string> | undefined;
   /** ISO 8601 in UTC with microseconds. */
@@ -152,6 +154,8 @@ export interface ListedTrace {
   ttft_ms?: number | undefined;
   /** The kind of error, such as `rate_limit` or `timeout`. */
   error_type?: string | undefined;
+  /** Where `cost_usd` comes from: `client` if it was sent, `computed` if the server computed it from the tokens. Present only if the server computes missing costs. */
+  cost_source?: 'client' | 'computed' | undefined;
   /** Up to 16 further names and text values. */
   metadata?: Record<string, string> | undefined;
   /** ISO 8601 in UTC with microseconds. */

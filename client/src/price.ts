@@ -1,5 +1,9 @@
 import type { TraceInput } from './api-types.ts';
 import { TraceTallyError } from './errors.ts';
+import { openPriceList } from './prices/price-list.ts';
+import type { PricePackage } from './prices/price-list.ts';
+import { areConsistent, costInPicos, dollarsOf } from './prices/rates.ts';
+import type { TokenCounts } from './prices/rates.ts';
 import type { Recorder } from './recorder.ts';
 import { cleanUsd } from './wrap-text.ts';
 
@@ -12,7 +16,7 @@ export interface Usage {
   cache_write_1h_tokens?: number | undefined;
   input_audio_tokens?: number | undefined;
   output_audio_tokens?: number | undefined;
-  /** Included in the output tokens; not part of the price list. */
+  /** Included in the output tokens. */
   reasoning_tokens?: number | undefined;
 }
 
@@ -22,18 +26,8 @@ export interface Seller {
   url?: string | undefined;
 }
 
-/** Bound of the cache of provider URLs. */
-const sellersMax = 1_000;
-
-/** The part of the package `@pydantic/genai-prices` that is used. */
-interface PricePackage {
-  calcPrice(
-    usage: Record<string, number>,
-    model: string,
-    options?: { providerId: string },
-  ): { total_price: number } | null;
-  findProvider(options: { providerApiUrl: string }): { id: string } | undefined;
-}
+/** Bound of the cache of prices, and of that of provider URLs. */
+const keptMax = 1_000;
 
 type PriceList =
   | { kind: 'unasked' }
@@ -41,10 +35,12 @@ type PriceList =
   | { kind: 'missing' }
   | {
       kind: 'loaded';
-      costOf: (usage: Counts, models: readonly string[], seller: Seller) => number | undefined;
+      costOf: (
+        counts: TokenCounts,
+        models: readonly string[],
+        seller: Seller,
+      ) => number | undefined;
     };
-
-type Counts = Record<string, number>;
 
 export interface Pricer {
   /** Starts to load the price list, which takes about 50 ms. Wrapping a client does this, so that the first call is not delayed. */
@@ -104,7 +100,7 @@ export function createPricer(importList: () => Promise<unknown>): Pricer {
   function withCost(
     recorder: Recorder,
     trace: TraceInput,
-    counts: Counts,
+    counts: TokenCounts,
     models: readonly string[],
     seller: Seller,
   ): TraceInput {
@@ -144,50 +140,40 @@ function isPricePackage(found: unknown): found is PricePackage {
 }
 
 /** Undefined if no count is known, which is not the same as no tokens. */
-function countsOf(usage: Usage | undefined): Counts | undefined {
+function countsOf(usage: Usage | undefined): TokenCounts | undefined {
   if (usage?.input_tokens === undefined && usage?.output_tokens === undefined) return undefined;
-  const counts: Counts = {};
-  const { reasoning_tokens: _, ...billed } = usage;
-  for (const [name, count] of Object.entries(billed)) {
-    if (typeof count === 'number' && count > 0) counts[name] = count;
-  }
-  return counts;
-}
-
-/** Finding the provider by its URL is most of the work, so the result is cached. */
-function costsBy({ calcPrice, findProvider }: PricePackage) {
-  const sellers = new Map<string, string | null>();
-
-  function idOf(url: string): string | null {
-    const known = sellers.get(url);
-    if (known !== undefined) return known;
-    const id = findProvider({ providerApiUrl: url })?.id ?? null;
-    if (sellers.size >= sellersMax) sellers.clear();
-    sellers.set(url, id);
-    return id;
-  }
-
-  function priceOf(usage: Counts, model: string, { name, url }: Seller) {
-    const byUrl = url === undefined ? null : idOf(url);
-    return (
-      (byUrl === null ? null : calcPrice(usage, model, { providerId: byUrl })) ??
-      (name === undefined ? calcPrice(usage, model) : calcPrice(usage, model, { providerId: name }))
-    );
-  }
-
-  return (usage: Counts, models: readonly string[], seller: Seller): number | undefined => {
-    for (const model of models) {
-      const price = priceOf(usage, model, seller);
-      if (price !== null) return roundedUsd(price.total_price);
-    }
-    return undefined;
+  return {
+    input: usage.input_tokens,
+    output: usage.output_tokens,
+    cacheRead: usage.cache_read_tokens,
+    cacheWrite: usage.cache_write_tokens,
+    cacheWrite1h: usage.cache_write_1h_tokens,
+    inputAudio: usage.input_audio_tokens,
+    outputAudio: usage.output_audio_tokens,
+    reasoning: usage.reasoning_tokens,
   };
 }
 
-/** The server sums costs exactly to 12 decimals; further digits are floating-point noise. */
-function roundedUsd(price: number | undefined): number | undefined {
-  const usd = cleanUsd(price);
-  return usd === undefined ? undefined : Number(usd.toFixed(12));
+/** The same prices and the same arithmetic as on the server. */
+function costsBy(found: PricePackage) {
+  const list = openPriceList(found, keptMax);
+  const priceOf = (model: string, { name, url }: Seller) => {
+    const nowUs = Date.now() * 1000;
+    const byUrl = url === undefined ? null : list.providerAt(url);
+    const price = byUrl === null ? null : list.find(byUrl, model, nowUs);
+    return price ?? list.find(name ?? null, model, nowUs);
+  };
+
+  return (counts: TokenCounts, models: readonly string[], seller: Seller): number | undefined => {
+    if (!areConsistent(counts))
+      throw new Error('the parts of a token count are more than the count');
+    for (const model of models) {
+      const price = priceOf(model, seller);
+      const picos = price && costInPicos(price.rates, counts);
+      if (picos !== null) return cleanUsd(dollarsOf(picos));
+    }
+    return undefined;
+  };
 }
 
 const shared = createPricer(async () => {

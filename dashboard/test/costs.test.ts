@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import type { TraceInput } from '../../client/src/api-types.ts';
+import { chatAttributes, spanOf, spansRequest } from '../../server/test/support/otlp.ts';
 import { figure } from './support/figures.ts';
 import { exactText } from './support/numbers.ts';
 import { record, recordOne } from './support/seed.ts';
@@ -61,6 +62,27 @@ test(
     await go(`#/traces/${free.id}`);
     await page.getByText(free.id).waitFor();
     await eventually(async () => assert.equal(await fact.innerText(), '$0.00'));
+  }),
+);
+
+test(
+  'a trace says whether its cost was computed or sent',
+  inBrowser(async ({ page, service, key, open, go }) => {
+    const spans = [chatAttributes(), chatAttributes({ 'gen_ai.usage.cost': 0.5 })].map(
+      (attributes) => spanOf({ attributes }),
+    );
+    const { status } = await service.call(key, 'POST', '/v1/traces', spansRequest(spans));
+    assert.equal(status, 200);
+    const { json } = await service.call(key, 'GET', '/traces');
+    const [sent, computed] = json.traces as { id: string }[];
+    const fact = page
+      .getByRole('main')
+      .locator('dl > div', { has: page.getByText('Cost', { exact: true }) })
+      .locator('dd');
+    await open(`#/traces/${computed?.id}`);
+    await eventually(async () => assert.match(await fact.innerText(), /computed from the tokens$/));
+    await go(`#/traces/${sent?.id}`);
+    await eventually(async () => assert.match(await fact.innerText(), /sent by the app$/));
   }),
 );
 

@@ -12,6 +12,8 @@ export const defaultTeam = 'default';
 export interface Setting {
   /** `base-path` is set by `--base-path` and by `TRACETALLY_BASE_PATH`. */
   name: string;
+  /** The flag takes no value. */
+  isSwitch?: true;
   /** There is no flag: a key on a command line would show in the list of processes. */
   isEnvOnly?: true;
   fallback?: string;
@@ -67,6 +69,14 @@ export const settings = {
     help: 'maximum size of a trace as JSON, in bytes',
     expected: `a number of bytes from 1024 to ${limits.queueBytesMax / 2}`,
     parse: (text: string) => wholeNumber(text, 1024, limits.queueBytesMax / 2),
+  },
+  priceMissingCosts: {
+    name: 'price-missing-costs',
+    isSwitch: true,
+    fallback: 'false',
+    help: 'compute the cost of traces that are posted without one',
+    expected: 'true or false',
+    parse: (text: string) => (text === 'true' || text === 'false' ? text === 'true' : null),
   },
   trustProxy: {
     name: 'trust-proxy',
@@ -127,12 +137,15 @@ export function envOf({ name }: Setting): string {
 }
 
 /** The flags of settings, with their help. */
-export function settingFlags(...names: SettingName[]): Record<string, { help: string }> {
+export function settingFlags(
+  ...names: SettingName[]
+): Record<string, { help: string; type?: 'boolean' }> {
   const chosen = names.map((name): Setting => settings[name]).filter(({ isEnvOnly }) => !isEnvOnly);
   return Object.fromEntries(
     chosen.map((setting) => {
       const note = setting.fallback ? `, default ${setting.fallback}` : '';
-      return [setting.name, { help: `${setting.help} (${envOf(setting)}${note})` }];
+      const help = `${setting.help} (${envOf(setting)}${note})`;
+      return [setting.name, setting.isSwitch ? { help, type: 'boolean' } : { help }];
     }),
   );
 }
@@ -142,6 +155,7 @@ export const envOnlyHelp = Object.values<Setting>(settings)
   .filter(({ isEnvOnly }) => isEnvOnly)
   .map((setting) => `${envOf(setting)}  ${setting.help}: ${setting.expected}`);
 
+/** The text of each flag; `true` for one without a value. */
 type Flags = Readonly<Record<string, string | undefined>>;
 type Env = Readonly<Record<string, string | undefined>>;
 

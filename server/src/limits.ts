@@ -244,6 +244,21 @@ export const limits = Object.freeze({
   movePauseMs: 500,
   backupWatchMs: 100,
 
+  // Prices that are kept in memory, by provider, model and day.
+  pricesKeptMax: 4_000,
+  // How long a server uses the prices of the operator before it looks whether they have changed.
+  ownPricesTtlMs: 500,
+  // Prices that operators can set, and the highest one, in dollars per million tokens.
+  ownPricesMax: 10_000,
+  ownPriceUsdMax: 100_000,
+
+  // `reprice`: sequence numbers that it searches at once, models of which it keeps sums, how often it saves its progress if no cost changes,
+  // and the runs of a team that are listed.
+  repriceWindowRows: 16_384,
+  repriceModelsMax: 200,
+  repriceSaveMs: 1_000,
+  repriceRunsMax: 100,
+
   // Idempotent requests.
   idempotencyKeyCharsMax: 255,
   idempotencyLifeMs: 24 * 3_600_000,

@@ -17,6 +17,7 @@ import type { App } from './http/app-type.ts';
 import { envKeyId } from './http/authenticator.ts';
 import type { KeyInUse } from './http/authenticator.ts';
 import { Admission } from './ingest/admission.ts';
+import { openPricing } from './ingest/pricing.ts';
 import { WaitingBudget } from './ingest/waiting-budget.ts';
 import { dashboardFolder } from './installation.ts';
 import { limits } from './limits.ts';
@@ -68,6 +69,8 @@ export async function startService(
   const waiting = new WaitingBudget();
   const writes = new Admission(store, waiting, recorder);
   started.defer(() => writes.drain());
+  const pricing = openPricing(store, clock);
+  if (config.priceMissingCosts) await pricing.load();
   const page = readPage(dashboardFolder);
   const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
   const replyBudget = openReplyBudget(limits.repliesBytesMax);
@@ -77,6 +80,8 @@ export async function startService(
     signIns: store,
     probe: store,
     writes,
+    pricing,
+    priceMissingCosts: config.priceMissingCosts,
     bodyBudget,
     replyBudget,
     recorder,

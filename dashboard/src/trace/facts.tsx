@@ -16,6 +16,9 @@ export function Facts({ trace }: { trace: Trace }) {
       <dl class="facts">
         <Fact name="Cost">
           <CallCost usd={trace.cost_usd} />
+          {trace.cost_source !== undefined && (
+            <span class="muted small fact-more">{sourceWords[trace.cost_source]}</span>
+          )}
         </Fact>
         <Fact name="Latency">
           <Duration value={trace.latency_ms} />
@@ -70,6 +73,11 @@ export function Facts({ trace }: { trace: Trace }) {
     </div>
   );
 }
+
+const sourceWords = {
+  computed: 'computed from the tokens',
+  client: 'sent by the app',
+} as const satisfies Record<NonNullable<Trace['cost_source']>, string>;
 
 const optionalLabels = [
   'environment',

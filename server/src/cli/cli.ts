@@ -12,9 +12,15 @@ import { keysCreate } from './keys-create.ts';
 import { keysList } from './keys-list.ts';
 import { keysRevoke } from './keys-revoke.ts';
 import { keysRotate } from './keys-rotate.ts';
+import { pricesExplain } from './prices-explain.ts';
+import { pricesHistory } from './prices-history.ts';
+import { pricesList } from './prices-list.ts';
+import { pricesSet } from './prices-set.ts';
+import { pricesUnset } from './prices-unset.ts';
 import { programOf } from './program.ts';
 import type { Program, Start } from './program.ts';
 import { query } from './query.ts';
+import { reprice } from './reprice.ts';
 import { serve } from './serve.ts';
 import { signIn } from './sign-in.ts';
 import { teamsCreate } from './teams-create.ts';
@@ -34,6 +40,12 @@ const commands: readonly Command[] = [
   keysRotate,
   keysRevoke,
   signIn,
+  pricesSet,
+  pricesList,
+  pricesUnset,
+  pricesExplain,
+  reprice,
+  pricesHistory,
   query,
   verify,
   backup,

@@ -20,7 +20,8 @@ export const serve: Command = {
   flags: settingFlags(...allSettings),
   more: `A flag takes precedence over its environment variable. These settings have no flag:\n  ${envOnlyHelp.join('\n  ')}`,
   async run(call) {
-    const config = readConfig(call.flags);
+    const switched = Object.fromEntries([...call.switches].map((name) => [name, 'true']));
+    const config = readConfig({ ...call.flags, ...switched });
     // Loaded only here: the other commands do not need the HTTP stack and start in a fifth of the time.
     const { startService } = await import('../main.ts');
     const service = await startService(config);

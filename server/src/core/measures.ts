@@ -1,7 +1,6 @@
 import { compile } from './compile.ts';
 import { addHistogram, bucketOf, subtractHistogram } from './latency-histogram.ts';
 import type { Histogram } from './latency-histogram.ts';
-import { splitCost } from './money.ts';
 import type { CostParts } from './money.ts';
 import { summedNames } from './trace-fields.ts';
 import type { NarrowTrace, SummedName } from './trace-fields.ts';
@@ -47,11 +46,6 @@ export const subtractMeasures = compile<(sum: Measures, part: Measures) => void>
   }`,
   { subtractHistogram },
 );
-
-/** The cost of a trace in the form in which it is added; null if it has none. */
-export function costOf({ cost_usd }: NarrowTrace): CostParts | null {
-  return cost_usd === null ? null : splitCost(cost_usd);
-}
 
 type PlainSums = Record<SummedName, number>;
 

@@ -4,8 +4,9 @@ import type { Calendar } from './calendar.ts';
 import { compile } from './compile.ts';
 import { dimensionSets, grainNumbers, setsOf } from './dimensions.ts';
 import type { DimensionField, DimensionSet, Grain, RollSpeed } from './dimensions.ts';
-import { MeasuresBatch, addMeasures, costOf, noMeasures } from './measures.ts';
+import { MeasuresBatch, addMeasures, noMeasures } from './measures.ts';
 import type { Measures } from './measures.ts';
+import { costOf } from './trace-cost.ts';
 import type { NarrowTrace, TraceStatus } from './trace-fields.ts';
 
 /** A trace as far as it is added up. */
@@ -14,8 +15,13 @@ export interface CountedTrace extends NarrowTrace {
 }
 
 /** When the call happened: it decides the day and the hour. */
-export function eventUs({ started_at, createdAtUs }: CountedTrace): number {
-  return started_at ?? createdAtUs;
+export function eventUs(trace: CountedTrace): number {
+  return startOfCall(trace, trace.createdAtUs);
+}
+
+/** When the call began, or when it was reported. */
+export function startOfCall({ started_at }: NarrowTrace, reportedUs: number): number {
+  return started_at ?? reportedUs;
 }
 
 /** One combination of values. Fields that its set does not have are absent. */

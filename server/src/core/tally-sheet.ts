@@ -1,11 +1,12 @@
 import { mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
-import { MeasuresBatch, costOf } from './measures.ts';
+import { MeasuresBatch } from './measures.ts';
 import { MeasuresSum } from './measures-sum.ts';
 import type { CountedMeasures } from './measures-sum.ts';
 import { isAskedFor, matches } from './query.ts';
 import type { Interval, QueryField, Tally, TallyQuery } from './query.ts';
 import type { Tile } from './query-plan.ts';
+import { costOf } from './trace-cost.ts';
 import { eventUs, startOfBucket } from './rollup.ts';
 import type { CountedTrace, Rollup, RollupId } from './rollup.ts';
 

@@ -1,5 +1,7 @@
+import type { TokenKind } from './prices/rates.ts';
+
 /**
- * Every field of a trace that a caller can send, declared once and in the order of a reply. A field has the same name in JSON, as a
+ * Every field of a trace, declared once and in the order of a reply. A field has the same name in JSON, as a
  * property, and as the column of every store unless `column` sets another. Types, the request schema, replies, thread messages,
  * statements, row mapping and the OpenAPI document are derived from this table (docs/decisions/0010-one-name-per-field.md).
  */
@@ -9,6 +11,10 @@ interface FieldDeclaration {
   isRequired?: true;
   /** Not part of the original API: replies include the field only if it was sent. */
   isExtra?: true;
+  /** Set by the service. What a caller sends is ignored, as for an unknown field. */
+  isAssigned?: true;
+  /** An extra field that is often set. The others are stored apart, since most traces have none of them. */
+  isUsual?: true;
   column?: string;
   /** A count that is added up in every rollup. */
   isSummed?: true;
@@ -16,6 +22,8 @@ interface FieldDeclaration {
   hasMinimum?: true;
   /** The count that this one is included in: all parts of a count together are not more than the count. */
   partOf?: string;
+  /** The kind of tokens that it counts. */
+  pricedAs?: TokenKind;
   /** For a payload: the bit of `zstd_mask` that is set if it is compressed. It is stored, so it must never change. */
   zstdBit?: number;
 }
@@ -31,6 +39,7 @@ interface KindValues {
   time: number;
   /** An object with text values, as JSON. It is stored like a text. */
   metadata: string;
+  source: CostSource;
 }
 
 /** What a caller sends and receives, if it differs. */
@@ -40,13 +49,24 @@ interface WireValues extends Omit<KindValues, 'time' | 'metadata'> {
 }
 export type FieldKind = keyof KindValues;
 export type TraceStatus = 'success' | 'error';
+export type CostSource = 'client' | 'computed';
 
 const declarations = {
   model: { kind: 'label', isRequired: true, description: 'Model name.' },
   input: { kind: 'text', zstdBit: 1, description: "The user's prompt." },
   output: { kind: 'text', zstdBit: 2, description: "The AI's response." },
-  prompt_tokens: { kind: 'count', isSummed: true, description: 'Input token count.' },
-  completion_tokens: { kind: 'count', isSummed: true, description: 'Output token count.' },
+  prompt_tokens: {
+    kind: 'count',
+    isSummed: true,
+    pricedAs: 'input',
+    description: 'Input token count.',
+  },
+  completion_tokens: {
+    kind: 'count',
+    isSummed: true,
+    pricedAs: 'output',
+    description: 'Output token count.',
+  },
   latency_ms: { kind: 'count', hasMinimum: true, description: 'Response time in milliseconds.' },
   cost_usd: {
     kind: 'dollars',
@@ -92,6 +112,7 @@ const declarations = {
     isExtra: true,
     isSummed: true,
     partOf: 'prompt_tokens',
+    pricedAs: 'cacheRead',
     description: 'The part of `prompt_tokens` that was read from a cache.',
   },
   cache_write_tokens: {
@@ -99,6 +120,7 @@ const declarations = {
     isExtra: true,
     isSummed: true,
     partOf: 'prompt_tokens',
+    pricedAs: 'cacheWrite',
     description: 'The part of `prompt_tokens` that was written to a cache.',
   },
   reasoning_tokens: {
@@ -106,6 +128,7 @@ const declarations = {
     isExtra: true,
     isSummed: true,
     partOf: 'completion_tokens',
+    pricedAs: 'reasoning',
     description: 'The part of `completion_tokens` that was spent on reasoning.',
   },
   ttft_ms: { kind: 'count', isExtra: true, description: 'Milliseconds to the first token.' },
@@ -113,6 +136,14 @@ const declarations = {
     kind: 'label',
     isExtra: true,
     description: 'The kind of error, such as `rate_limit` or `timeout`.',
+  },
+  cost_source: {
+    kind: 'source',
+    isExtra: true,
+    isAssigned: true,
+    isUsual: true,
+    description:
+      'Where `cost_usd` comes from: `client` if it was sent, `computed` if the server computed it from the tokens. Present only if the server computes missing costs.',
   },
   metadata: {
     kind: 'metadata',
@@ -129,6 +160,10 @@ type NamesOfKind<K extends FieldKind> = {
 }[FieldName];
 type RequiredName = {
   [N in FieldName]: Declarations[N] extends { isRequired: true } ? N : never;
+}[FieldName];
+
+type AssignedName = {
+  [N in FieldName]: Declarations[N] extends { isAssigned: true } ? N : never;
 }[FieldName];
 
 type ValueOf<N extends FieldName> = KindValues[Declarations[N]['kind']];
@@ -151,7 +186,7 @@ export type LabelName = NamesOfKind<'label'>;
 
 /** The body of `POST /traces` after validation: types and ranges are checked. */
 export type TraceInput = { [N in RequiredName]: WireValueOf<N> } & {
-  [N in Exclude<FieldName, RequiredName>]?: WireValueOf<N> | null;
+  [N in Exclude<FieldName, RequiredName | AssignedName>]?: WireValueOf<N> | null;
 };
 
 /** A trace that is ready to be stored: valid Unicode, defaults filled in, fully validated. */
@@ -172,9 +207,13 @@ export const extraNames: ReadonlySet<FieldName> = new Set(
   fieldNames.filter((name) => traceFields[name].isExtra),
 );
 
-/** Sent with every trace, or null; and those that most traces do not have. */
-export const usualNames = fieldNames.filter((name) => !extraNames.has(name));
-export const unusualNames = fieldNames.filter((name) => extraNames.has(name));
+/** Stored with every trace, or null; and those that most traces do not have. */
+export const usualNames = fieldNames.filter(
+  (name) => !extraNames.has(name) || traceFields[name].isUsual,
+);
+export const unusualNames = fieldNames.filter((name) => !usualNames.includes(name));
+/** What a caller can send. */
+export const sentNames = fieldNames.filter((name) => !traceFields[name].isAssigned);
 
 export const summedNames = fieldNames.filter(
   (name): name is SummedName => traceFields[name].isSummed === true,

@@ -26,6 +26,8 @@ const stored: Record<FieldKind, (value: never) => string | number | null> = {
   count: cleanNumber,
   dollars: cleanNumber,
   time: (text: Sent<string>) => (isSent(text) ? parseTimestamp(text) : null),
+  // Only the service sets it.
+  source: () => null,
   metadata: (entries: Sent<Metadata>) => (isSent(entries) ? metadataText(entries) : null),
 };
 

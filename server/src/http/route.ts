@@ -1,5 +1,6 @@
 import type { Clock } from '../core/clock.ts';
 import type { Admission } from '../ingest/admission.ts';
+import type { Pricing } from '../ingest/pricing.ts';
 import type { SignInDirectory } from '../store/sign-in.ts';
 import type { Probe } from '../store/store.ts';
 import type { TraceReader } from '../store/trace-reader.ts';
@@ -16,6 +17,10 @@ import type { SignalLog } from './signal-log.ts';
 export interface RouteDeps {
   reader: TraceReader;
   writes: Admission;
+  /** For calls that are reported without a cost. */
+  pricing: Pricing;
+  /** Whether it applies to posted traces, too. */
+  priceMissingCosts: boolean;
   signIns: SignInDirectory;
   probe: Probe;
   clock: Clock;

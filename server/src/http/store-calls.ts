@@ -1,6 +1,7 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../core/clock.ts';
 import type { Admission } from '../ingest/admission.ts';
+import type { Pricing } from '../ingest/pricing.ts';
 import { limits } from '../limits.ts';
 import { callOf } from './protocols/call-draft.ts';
 import type { Call } from './protocols/call-draft.ts';
@@ -18,6 +19,7 @@ export interface StoredCalls extends SignalCounts {
 interface Destination {
   teamId: string;
   writes: Admission;
+  pricing: Pricing;
   clock: Clock;
 }
 
@@ -27,7 +29,7 @@ interface Destination {
  */
 export async function storeCalls(
   signals: Iterable<Signal>,
-  { teamId, writes, clock }: Destination,
+  { teamId, writes, pricing, clock }: Destination,
 ): Promise<StoredCalls> {
   const counts = noSignals();
   const reasons = new Map<string, number>();
@@ -40,6 +42,7 @@ export async function storeCalls(
     counts.duplicate += calls.length - reported.length;
     calls = [];
     const drafts = reported.map(({ draft }) => draft);
+    await pricing.price(teamId, drafts);
     const ids = reported.map((one) => one.ids);
     const appended = await writes.append(teamId, drafts, null, ids);
     if (appended.kind !== 'recorded') throw new Error('a request without a key was replayed');

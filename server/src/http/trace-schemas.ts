@@ -1,6 +1,12 @@
 import Type from 'typebox';
 import type { TSchema } from 'typebox';
-import { extraNames, fieldNames, payloadNames, traceFields } from '../core/trace-fields.ts';
+import {
+  extraNames,
+  fieldNames,
+  payloadNames,
+  sentNames,
+  traceFields,
+} from '../core/trace-fields.ts';
 import type { FieldKind, FieldName, PayloadName, TraceInput } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';
 import type { Check } from './trace-checks.ts';
@@ -28,6 +34,7 @@ const kindSchemas: Record<FieldKind, FieldSchema> = {
   count: { type: 'integer', minimum: 0, maximum: limits.countMax },
   dollars: { type: 'number', minimum: 0, maximum: limits.costUsdMax },
   status: { type: 'string', enum: ['success', 'error'] },
+  source: { type: 'string', enum: ['client', 'computed'] },
   time: { type: 'string', check: { kind: 'time' }, openapi: { format: 'date-time' } },
   metadata: {
     type: 'object',
@@ -73,12 +80,13 @@ function neverNull(name: FieldName): TSchema {
 
 type Properties = Record<string, TSchema>;
 
-function mapFields(schemaOf: (name: FieldName) => TSchema): Properties {
-  return Object.fromEntries(fieldNames.map((name) => [name, schemaOf(name)]));
+function mapFields(schemaOf: (name: FieldName) => TSchema, names = fieldNames): Properties {
+  return Object.fromEntries(names.map((name) => [name, schemaOf(name)]));
 }
 
-const sentFields = mapFields((name) =>
-  traceFields[name].isRequired ? neverNull(name) : Type.Optional(nullable(name)),
+const sentFields = mapFields(
+  (name) => (traceFields[name].isRequired ? neverNull(name) : Type.Optional(nullable(name))),
+  sentNames,
 );
 
 function storedField(name: FieldName): TSchema {

@@ -1,4 +1,4 @@
-import { costOf } from '../core/measures.ts';
+import { costOf } from '../core/trace-cost.ts';
 import type { Trace } from '../core/trace.ts';
 
 export interface Usage {

@@ -3,10 +3,11 @@ import { limits } from '../limits.ts';
 /** How many traces to roll up in one transaction, so that it takes about as long as it should. */
 export class RollSize {
   readonly #targetMs: number;
-  #rows = firstRows;
+  #rows: number;
 
-  constructor(targetMs: number) {
+  constructor(targetMs: number, rows = firstRows) {
     this.#targetMs = targetMs;
+    this.#rows = rows;
   }
 
   get rows(): number {

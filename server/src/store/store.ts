@@ -2,6 +2,8 @@ import type { ClockSource } from '../core/clock.ts';
 import type { RollSpeed } from '../core/dimensions.ts';
 import { limits } from '../limits.ts';
 import type { Auditor } from './audit.ts';
+import type { PriceDirectory } from './price-directory.ts';
+import type { Repricer } from './repricer.ts';
 import type { Roller } from './roller.ts';
 import type { SignInDirectory } from './sign-in.ts';
 import type { KeyDirectory, TeamDirectory } from './teams-and-keys.ts';
@@ -23,6 +25,8 @@ export interface Store
     TeamDirectory,
     KeyDirectory,
     SignInDirectory,
+    PriceDirectory,
+    Repricer,
     Auditor,
     Transfer,
     Probe {

@@ -1,7 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RollSpeed } from '../core/dimensions.ts';
+import { livePrices } from '../core/prices/own-prices.ts';
+import type { PriceEntry } from '../core/prices/own-prices.ts';
 import { OperatorError } from '../errors.ts';
 import { limits } from '../limits.ts';
+import type { PriceDirectory } from '../store/price-directory.ts';
+import type { RepriceRun, Repricer } from '../store/repricer.ts';
 import type { Roller } from '../store/roller.ts';
 import type { KeyDirectory, TeamDirectory, TeamSummary } from '../store/teams-and-keys.ts';
 import type { TraceReader } from '../store/trace-reader.ts';
@@ -12,6 +16,8 @@ type Copyable = Transfer &
   Pick<TeamDirectory, 'teams'> &
   Pick<KeyDirectory, 'keys'> &
   Pick<TraceReader, 'range' | 'timeZone'> &
+  Pick<Repricer, 'repriceRuns' | 'addRepriceRun'> &
+  PriceDirectory &
   Pick<Roller, 'roll' | 'rebuild'>;
 
 export interface CopyOptions {
@@ -52,6 +58,7 @@ export async function copyStore(
     }
     for (const team of teams) {
       if (done.get(team.id) !== team.traces) {
+        await copyRuns(from, to, team);
         copied += await copyTeam(from, to, team, (count) => onProgress(before + count, total));
         done.set(team.id, team.traces);
       }
@@ -82,6 +89,8 @@ export async function copyStore(
     await rollUp(to, id);
     await copyRequests(from, to, id, clock());
   }
+  await copyPrices(from, to, new Set(teams.map(({ id }) => id)));
+  for (const team of teams) await copyRuns(from, to, team);
   await refuseLateComers(from, teams, clock());
   // Keys are copied last, so that they do not work in the target until it is complete.
   const isCopied = new Set(teams.map(({ id }) => id));
@@ -137,6 +146,51 @@ async function copyRequests(
     const requests: readonly StoredRequest[] = await from.storedRequests(teamId, nowUs, after);
     await to.takeRequests(teamId, requests);
     after = requests.at(-1)?.keyHash;
+  }
+}
+
+/**
+ * Copies the record of changed costs before the traces. If it is another one when traces have been copied, they may have costs that have
+ * changed since.
+ */
+async function copyRuns(from: Copyable, to: Copyable, { id, name }: TeamSummary): Promise<void> {
+  const [theirs, ours] = [await from.repriceRuns(id), await to.repriceRuns(id)];
+  if (progressOf(theirs) === progressOf(ours)) return;
+  const { firstSeq, lastSeq } = await to.counter(id);
+  if (lastSeq >= firstSeq) {
+    throw new OperatorError(
+      `Costs of the team "${name}" have changed in the source since they were copied. Copy into an empty store.`,
+    );
+  }
+  const known = new Set(ours.map((run) => run.id));
+  for (const run of theirs) if (!known.has(run.id)) await to.addRepriceRun(run);
+}
+
+function progressOf(runs: readonly RepriceRun[]): string {
+  return runs.map(({ id, doneSeq, finishedAtUs }) => `${id} ${doneSeq} ${finishedAtUs}`).join();
+}
+
+/** The target gets the prices of the source, and no others. */
+async function copyPrices(
+  from: Copyable,
+  to: Copyable,
+  teamIds: ReadonlySet<string>,
+): Promise<void> {
+  const nameOf = (price: PriceEntry) => JSON.stringify([price.teamId, price.model, price.fromDay]);
+  const source = new Map(
+    livePrices(await from.priceEntries())
+      .filter(({ teamId }) => teamId === null || teamIds.has(teamId))
+      .map((price) => [nameOf(price), price]),
+  );
+  const target = new Map(
+    livePrices(await to.priceEntries()).map((price) => [nameOf(price), price]),
+  );
+  for (const [name, { no: _, ...price }] of target) {
+    if (!source.has(name)) await to.setPrice({ ...price, rates: null });
+  }
+  for (const [name, { no: _, ...price }] of source) {
+    const { no: __, ...present } = target.get(name) ?? { no: 0 };
+    if (JSON.stringify(present) !== JSON.stringify(price)) await to.setPrice(price);
   }
 }
 

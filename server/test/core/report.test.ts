@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { calendarOf } from '../../src/core/calendar.ts';
-import { MeasuresBatch, costOf, noMeasures } from '../../src/core/measures.ts';
+import { MeasuresBatch, noMeasures } from '../../src/core/measures.ts';
+import { costOf } from '../../src/core/trace-cost.ts';
 import { formatExactDollars } from '../../src/core/money.ts';
 import type { Tally } from '../../src/core/query.ts';
 import { recordNames, recordText } from '../../src/core/record-fields.ts';

@@ -13,6 +13,7 @@ import type { BodyBudget } from '../../src/http/body-budget.ts';
 import { openReplyBudget } from '../../src/http/reply-budget.ts';
 import type { ReplyBudget } from '../../src/http/reply-budget.ts';
 import { Admission } from '../../src/ingest/admission.ts';
+import { openPricing } from '../../src/ingest/pricing.ts';
 import { WaitingBudget } from '../../src/ingest/waiting-budget.ts';
 import type { WaitingBounds } from '../../src/ingest/waiting-budget.ts';
 import { limits } from '../../src/limits.ts';
@@ -176,6 +177,8 @@ export async function startBrokenService(
     signIns: store,
     probe: store,
     writes: new Admission(store, new WaitingBudget(bounds)),
+    pricing: openPricing(store, openClock(clock)),
+    priceMissingCosts: false,
     bodyBudget,
     replyBudget,
     clock: openClock(clock),

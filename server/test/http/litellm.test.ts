@@ -99,6 +99,7 @@ test('a list, one payload per line and a single one store their calls, each once
     latency_ms: 2500,
     ttft_ms: 400,
     cost_usd: 0.00345,
+    cost_source: 'client',
     status: 'success',
     error_message: null,
     feature_name: 'shop-backend',

@@ -57,6 +57,7 @@ function wishes(): [name: string, value: unknown][] {
     ...named('key_id keyId', victim.keyId),
     ...named('scope role', 'full'),
     ...named('Status STATUS status\u00a0 errorMessage featureName', 'error'),
+    ...named('cost_source costSource', 'computed'),
     ...named('costUsd latencyMs promptTokens zstd_mask calls total', 9),
     ...named('isError is_admin isAdmin', true),
     ...named('caller', { teamId: victim.teamId, scope: 'full' }),

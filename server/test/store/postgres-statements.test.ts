@@ -17,6 +17,7 @@ import type { TallyQuery } from '../../src/core/query.ts';
 import { planQuery } from '../../src/core/query-plan.ts';
 import { payloadNames } from '../../src/core/trace-fields.ts';
 import { ofManyTeams } from '../../src/store/postgres/many-teams-statements.ts';
+import { ofRepricing, readCostStatements } from '../../src/store/postgres/reprice-statements.ts';
 import { ofMarks, ofRollups, tailOf } from '../../src/store/postgres/rollup-statements.ts';
 import {
   payloadsOf,
@@ -40,6 +41,8 @@ test('every statement of one team names it in every reference to a distributed t
     ...Object.values(fewOfOneTeam).flatMap((texts) => Object.entries(texts)),
     ...Object.entries(ofMarks),
     ...Object.entries(ofRollups),
+    ...Object.entries(ofRepricing),
+    ...Object.entries(readCostStatements),
     ...Object.entries(lookUpStatements),
     ...readDownStatements,
     ...readChosenStatements,
@@ -208,6 +211,7 @@ test('no other file of the store holds a statement on a distributed table', () =
   assert.deepEqual(found.sort(), [
     'columns-insert.ts',
     'many-teams-statements.ts',
+    'reprice-statements.ts',
     'rollup-statements.ts',
     'search-statements.ts',
     'statements.ts',

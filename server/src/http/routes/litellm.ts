@@ -8,7 +8,7 @@ import { writeFailures } from '../schemas.ts';
 import { storeCalls } from '../store-calls.ts';
 
 /** `POST /ingest/litellm`: the calls that a LiteLLM proxy logs. A 200 means that they are on disk, readable and counted. */
-export const litellm: Route = (app, { gate, writes, clock, signalLog, bodyBytesMax }) => {
+export const litellm: Route = (app, { gate, writes, pricing, clock, signalLog, bodyBytesMax }) => {
   app.post(
     '/ingest/litellm',
     {
@@ -26,7 +26,7 @@ export const litellm: Route = (app, { gate, writes, clock, signalLog, bodyBytesM
     async (request) => {
       const { teamId } = callerOf(request);
       const signals = readLitellm(checkedText(request.body as Buffer));
-      const { reasons, ...counts } = await storeCalls(signals, { teamId, writes, clock });
+      const { reasons, ...counts } = await storeCalls(signals, { teamId, writes, pricing, clock });
       signalLog.add(request.id, counts);
       return { ...counts, reasons: [...reasons.keys()].slice(0, limits.otlpReasonsMax) };
     },

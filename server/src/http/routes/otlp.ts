@@ -75,11 +75,11 @@ const otherStatuses: Readonly<Record<number, number>> = { 422: 400, 507: 503 };
 async function storeSignals(
   request: FastifyRequest,
   kind: Exclude<SignalKind, 'metric'>,
-  { writes, clock, signalLog }: RouteDeps,
+  { writes, pricing, clock, signalLog }: RouteDeps,
 ): Promise<PartialSuccess | null> {
   const signals = readSignals(request, kind);
   const { teamId } = callerOf(request);
-  const { reasons, ...counts } = await storeCalls(signals, { teamId, writes, clock });
+  const { reasons, ...counts } = await storeCalls(signals, { teamId, writes, pricing, clock });
   signalLog.add(request.id, counts);
   const { rejected } = counts;
   if (rejected === 0) return null;

@@ -20,7 +20,7 @@ interface Rejection {
 /** `POST /traces/batch`: stores the valid traces in one commit. Invalid ones are reported by index and do not affect the others. */
 export const postTraceBatch: Route = (
   app,
-  { reader, writes, gate, bodyBudget, replyBudget, bodyBytesMax },
+  { reader, writes, pricing, priceMissingCosts, gate, bodyBudget, replyBudget, bodyBytesMax },
 ) => {
   app.post(
     '/traces/batch',
@@ -46,6 +46,7 @@ export const postTraceBatch: Route = (
       const rejectedJson = JSON.stringify(rejected);
       // The reply repeats each trace, with additional fields, and is in memory until the peer has read it.
       bodyBudget.add(request, drafts.length * limits.storedFieldsBytesMax);
+      if (priceMissingCosts) await pricing.price(teamId, drafts);
       const idempotent = idempotentRequest(request, rejectedJson);
       const appended = await writes.append(teamId, drafts, idempotent);
       const traces = await tracesToShow(reader, teamId, appended, reply);

@@ -7,7 +7,10 @@ import { TraceBody, replies, writeFailures } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
-export const postTrace: Route = (app, { reader, writes, gate, replyBudget, basePath }) => {
+export const postTrace: Route = (
+  app,
+  { reader, writes, pricing, priceMissingCosts, gate, replyBudget, basePath },
+) => {
   app.post(
     '/traces',
     {
@@ -24,6 +27,7 @@ export const postTrace: Route = (app, { reader, writes, gate, replyBudget, baseP
     async (request, reply) => {
       const { teamId } = callerOf(request);
       const draft = draftTrace(request.body);
+      if (priceMissingCosts) await pricing.price(teamId, [draft]);
       const appended = await writes.append(teamId, [draft], idempotentRequest(request));
       const traces = tracesToShow(reader, teamId, appended, reply);
       const [trace] = traces instanceof Promise ? await traces : traces;

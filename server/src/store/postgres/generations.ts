@@ -51,7 +51,7 @@ export function openGenerations({ writing, begin }: Pools): Generations {
   return {
     async start(teamId, timeZone) {
       const { generation, others } = await inOne(async (client) => {
-        const { active, inactive } = await lockAll(client, teamId);
+        const { active, inactive } = await lockAllMarks(client, teamId);
         const others = inactive.filter(
           (marks) => marks.timeZone !== timeZone || isRetired(marks, active),
         );
@@ -71,7 +71,7 @@ export function openGenerations({ writing, begin }: Pools): Generations {
 
     async activate(teamId, generation, timeZone) {
       await inOne(async (client) => {
-        const { active, inactive } = await lockAll(client, teamId);
+        const { active, inactive } = await lockAllMarks(client, teamId);
         if (active.generation === generation && active.timeZone === timeZone) return;
         const own = inactive.find((marks) => marks.generation === generation);
         if (own?.timeZone !== timeZone || isRetired(own, active)) throw anotherRebuild();
@@ -100,8 +100,8 @@ interface AllMarks {
   inactive: GenerationMarks[];
 }
 
-/** With the locks, no other transaction adds, removes or activates a generation. */
-async function lockAll(client: pg.ClientBase, teamId: string): Promise<AllMarks> {
+/** With the locks, nothing is rolled up, and no other transaction adds, removes or activates a generation. */
+export async function lockAllMarks(client: pg.ClientBase, teamId: string): Promise<AllMarks> {
   // The rows are read after the locks: another transaction may have changed them while this one waited.
   await run(client, ofMarks.lockAllMarks, [teamId]);
   return readAll(client, teamId);

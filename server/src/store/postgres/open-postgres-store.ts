@@ -13,9 +13,11 @@ import { openKeyUses } from './key-uses.ts';
 import { migrate } from './migrate.ts';
 import { explainOpening, addressOf } from './address.ts';
 import type { Address } from './address.ts';
+import { openPriceTable } from './price-table.ts';
 import { openTransfer } from './transfer.ts';
 import { openReader } from './reader.ts';
 import { openOnDemandRoller } from './rebuild.ts';
+import { openRepricer } from './repricer.ts';
 import { noRoller, openRoller } from './roller-client.ts';
 import { openSignInCodes } from './sign-in-codes.ts';
 import { openStoreBatch } from './store-batch.ts';
@@ -101,6 +103,8 @@ function assemble(
     ...openOnDemandRoller(pools),
     ...openTeamsAndKeys(pools),
     ...openSignInCodes(pools),
+    ...openPriceTable(pools),
+    ...openRepricer(pools),
     ...openAuditor(pools),
     ...openTransfer(pools, onStored),
     append: (writes, moreFollow, tell) => writer.append(writes, moreFollow, tell),

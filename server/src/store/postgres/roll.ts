@@ -5,6 +5,7 @@ import type { RollSpeed } from '../../core/dimensions.ts';
 import { RollupFold } from '../../core/rollup.ts';
 import { uuidText } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
+import { missingRollup } from '../repricer.ts';
 import { addedTo, deltasOf } from '../rollup-rows.ts';
 import type { RollupDelta, RollupRow } from '../rollup-rows.ts';
 import type { TeamCounter } from '../sequencer.ts';
@@ -118,12 +119,13 @@ function lockMarks(client: pg.ClientBase, teamId: string, target: RollTarget) {
 /** If a crash loses the last rolls, marks and rollups are both older, and the traces are rolled up again. So no roll waits for the disk. */
 const notForTheDisk = 'set local synchronous_commit = off';
 
-async function writeRollups(
+/** Adds to rollups. Those that do not exist yet are added together with their groups; without a statement for groups, all must exist. */
+export async function writeRollups(
   client: pg.ClientBase,
   teamId: string,
   generation: number,
   deltas: readonly RollupDelta[],
-  addGroups: string,
+  addGroups: string | null,
 ): Promise<void> {
   if (deltas.length === 0) return;
   const stored = await run(client, ofRollups.readRows, [teamId, generation, ...keysOf(deltas)]);
@@ -137,11 +139,15 @@ async function writeRollups(
       },
     ]),
   );
-  const rows = deltas.map((delta, i) => addedTo(found.get(i + 1), delta));
+
   const added = deltas.filter((_, i) => !found.has(i + 1));
+  if (addGroups === null && added.length > 0) throw missingRollup();
+  const rows = deltas.map((delta, i) => addedTo(found.get(i + 1), delta));
   await Promise.all([
     run(client, ofRollups.writeRows, [teamId, generation, ...rowValues(rows)]),
-    ...(added.length > 0 ? [run(client, addGroups, [teamId, ...groupValues(added)])] : []),
+    ...(addGroups !== null && added.length > 0
+      ? [run(client, addGroups, [teamId, ...groupValues(added)])]
+      : []),
   ]);
 }
 

@@ -1,7 +1,7 @@
 import { dimensionFields } from '../../core/dimensions.ts';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { columnOf, narrowNames, traceFields } from '../../core/trace-fields.ts';
-import type { FieldName } from '../../core/trace-fields.ts';
+import type { FieldKind, FieldName } from '../../core/trace-fields.ts';
 import { limits } from '../../limits.ts';
 
 /** The statements on marks and rollups. For the rules see `statements.ts`; queries are built in `tally-statements.ts`. */
@@ -11,10 +11,12 @@ const marks = 'generation, time_zone, hot_seq, wide_seq';
 
 export const activeMarks = 'from team_marks where team_id = $1 and is_active';
 
+const textKinds: ReadonlySet<FieldKind> = new Set(['label', 'source']);
+
 /** The columns that sums are made of, and those of the given labels. */
 export function countedColumns(labels: readonly FieldName[]): string[] {
   const fields = narrowNames.filter(
-    (name) => traceFields[name].kind !== 'label' || labels.includes(name),
+    (name) => !textKinds.has(traceFields[name].kind) || labels.includes(name),
   );
   return ['created_at_us', ...fields.map(columnOf)];
 }

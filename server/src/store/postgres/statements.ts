@@ -272,6 +272,19 @@ export const ofSmallTables = {
   addSignInCode: `insert into sign_in_codes (code_hash, key_id, expires_at_us) values ($1, $2, $3)`,
   removeExpiredCodes: `delete from sign_in_codes where expires_at_us <= $1`,
   findSignInCode: `select key_id from sign_in_codes where code_hash = $1 and expires_at_us > $2`,
+  lockPrices: `lock table price_entries in share row exclusive mode`,
+  readLastPriceNo: `select coalesce(max(no), 0) as no from price_entries`,
+  readPrices: `
+    select no, team_id, model, from_day, input, output, cache_read, cache_write, reasoning, set_at_us, set_by
+    from price_entries order by no`,
+  // Also what is left of prices that were removed: the new entry has a higher number.
+  removePrices: `
+    delete from price_entries
+    where input is null or (team_id is not distinct from $1::uuid and model = $2 and from_day = $3)`,
+  addPrice: `
+    insert into price_entries
+      (no, team_id, model, from_day, input, output, cache_read, cache_write, reasoning, set_at_us, set_by)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
   takeSignInCode: `delete from sign_in_codes where code_hash = $1 and expires_at_us > $2 returning key_id`,
 };
 

@@ -9,6 +9,7 @@ export const tablesOnEveryNode = [
   'key_uses',
   'server_secrets',
   'sign_in_codes',
+  'price_entries',
 ] as const;
 
 /** The others are co-located with the first one. */
@@ -20,6 +21,7 @@ export const tablesByTeam = [
   'rollup_rows',
   'rollup_groups',
   'idempotency',
+  'reprice_runs',
 ] as const;
 
 /** Tables of schema 3. They exist only until their rows have been moved. */

@@ -14,6 +14,7 @@ import type { Values } from './connection.ts';
 /** How each kind of narrow field is sent as a column of `unnest`. */
 const arrayTypes: Record<Exclude<FieldKind, 'text' | 'metadata'>, string> = {
   label: 'text[]',
+  source: 'text[]',
   count: 'integer[]',
   dollars: 'double precision[]',
   status: 'boolean[]',

@@ -88,6 +88,7 @@ async function readType(client: pg.ClientBase, table: string): Promise<RowType> 
 /** How each kind of narrow field is added. */
 const addedBy: Record<Exclude<FieldKind, 'text' | 'metadata' | 'status'>, string> = {
   label: 'text',
+  source: 'text',
   count: 'int4',
   dollars: 'float8',
   time: 'int8',

@@ -9,7 +9,9 @@ import { realDatabasePath, refuseSecondName } from './database-path.ts';
 import { openTeamsAndKeys } from './teams-and-keys.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { watchOpenFiles } from './open-files.ts';
+import { openPriceTable } from './price-table.ts';
 import { openReadingClient } from './reading-client.ts';
+import { openRepricer } from './repricer.ts';
 import { openRoller } from './roller.ts';
 import { holdServerLock } from './server-lock.ts';
 import { openSignInCodes } from './sign-in-codes.ts';
@@ -67,6 +69,8 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       ...translateFailures(roller),
       ...translateFailures(openTeamsAndKeys(db)),
       ...translateFailures(openSignInCodes(db)),
+      ...translateFailures(openPriceTable(db, reading)),
+      ...translateFailures(openRepricer(db, reading)),
       ...translateFailures(openAuditor(path)),
       ...translateFailures(
         openTransfer(db, path, (release) => void closers.push(release), {

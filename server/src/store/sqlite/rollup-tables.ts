@@ -3,6 +3,8 @@ import { calendarOf } from '../../core/calendar.ts';
 import { dimensionFields, grainNumbers } from '../../core/dimensions.ts';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { RollupFold } from '../../core/rollup.ts';
+import type { Rollup } from '../../core/rollup.ts';
+import { missingRollup } from '../repricer.ts';
 import { addedTo, deltasOf } from '../rollup-rows.ts';
 import type { RollupDelta, StoredSums } from '../rollup-rows.ts';
 import { firstGeneration } from '../team-marks.ts';
@@ -26,6 +28,13 @@ export interface RollupTables {
   gather(batch: RollBatch, rowsMax: number): number;
   /** Adds a batch to the rollups and moves the mark. The mark must be where the batch begins. */
   store(batch: RollBatch): void;
+  /** Adds differences to rollups that exist. */
+  adjust(
+    teamNo: number,
+    generation: number,
+    speed: RollSpeed,
+    differences: readonly Rollup[],
+  ): void;
 }
 
 /** Consecutive traces after a mark that are added to the rollups together. */
@@ -97,6 +106,19 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
     }
   }
 
+  /** Anything that changes rollups must do this. */
+  function noteChanges(
+    teamNo: number,
+    generation: number,
+    speed: RollSpeed,
+    changed: readonly Rollup[],
+  ): void {
+    const days = changed.filter(({ grain }) => grain === grainNumbers.day);
+    for (const day of new Set(days.map(({ bucket }) => bucket))) {
+      noteChange[speed].run(teamNo, generation, day);
+    }
+  }
+
   const tables: RollupTables = {
     marks(teamNo, which = 'active') {
       const row = readMarks.get(teamNo, which === 'active' ? 1 : 0);
@@ -124,17 +146,27 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
     store({ teamNo, marks: { generation }, speed, fold, toSeq }) {
       const deltas = deltasOf(fold.rollups());
       addAll(teamNo, generation, deltas);
-      const days = deltas.filter(({ grain }) => grain === grainNumbers.day);
-      for (const day of new Set(days.map(({ bucket }) => bucket))) {
-        noteChange[speed].run(teamNo, generation, day);
-      }
+      noteChanges(teamNo, generation, speed, deltas);
       setMark[speed].run(toSeq, teamNo, generation);
+    },
+    adjust(teamNo, generation, speed, differences) {
+      for (const delta of deltasOf(differences)) {
+        const { set, grain, bucket, hash } = delta;
+        const key = [teamNo, generation, set, grain, bucket, hash];
+        const stored = storedSums(readSums.all(...key)[0]) ?? fail(missingRollup());
+        const { calls, sums, latencies } = addedTo(stored, delta);
+        writeSums.run(...key, calls, sums, latencies);
+      }
+      noteChanges(teamNo, generation, speed, differences);
     },
   };
   return tables;
 }
 
-/** Anything else that changes rollups must do the same. */
+function fail(error: Error): never {
+  throw error;
+}
+
 function noteChangeOf(speed: RollSpeed): string {
   const [hot, wide] = speed === 'hot' ? [1, 0] : [0, 1];
   return `

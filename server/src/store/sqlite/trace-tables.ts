@@ -1,6 +1,6 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { compile } from '../../core/compile.ts';
-import { extraNames, narrowNames, payloadNames } from '../../core/trace-fields.ts';
+import { narrowNames, payloadNames, unusualNames } from '../../core/trace-fields.ts';
 import { hasPayloads } from '../payload.ts';
 import type { TeamCounter } from '../sequencer.ts';
 import { TeamBatch } from '../team-batch.ts';
@@ -26,9 +26,9 @@ export interface TeamRows {
   batch: TeamBatch;
 }
 
-/** Most traces have none of the extra fields. Binding a value for each of their columns would take a tenth of the insert. */
-const usual = narrowNames.flatMap((name, i) => (extraNames.has(name) ? [] : [i]));
-const unusual = narrowNames.filter((name) => extraNames.has(name));
+/** Most traces have none of the unusual fields. Binding a value for each of their columns would take a tenth of the insert. */
+const unusual = narrowNames.filter((name) => unusualNames.includes(name));
+const usual = narrowNames.flatMap((name, i) => (unusual.includes(name) ? [] : [i]));
 
 // The row id is made from two of the values.
 function insertTraceSql(columns: readonly string[]): string {

@@ -1,0 +1,96 @@
+import { limits } from '../../limits.ts';
+import type { OwnPrice, OwnPrices } from './own-prices.ts';
+import type { ListPrice, PriceList } from './price-list.ts';
+import { costInPicos } from './rates.ts';
+import type { Rates, TokenCounts } from './rates.ts';
+
+/** A call as far as its price depends on it. */
+export interface PricedCall {
+  teamId: string | null;
+  provider: string | null;
+  /** The exact model that answered; null if it is the one that was asked for, or not known. */
+  exactModel: string | null;
+  model: string;
+  /** When it began, in microseconds since 1970. */
+  us: number;
+  tokens: TokenCounts;
+}
+
+type UncountedCall = Omit<PricedCall, 'tokens'>;
+
+/** The price that applies to a call, and for which of its names it was found. */
+export type Quote = { name: string; rates: Rates } & (
+  | { source: 'own'; own: OwnPrice }
+  | { source: 'list'; listed: ListPrice }
+);
+
+/** One place to look for a price. */
+export interface Lookup {
+  source: Quote['source'];
+  name: string;
+  find(): Quote | null;
+}
+
+export interface Pricer {
+  /** Where prices are looked for, in this order; the first one that is found applies. */
+  lookups(call: UncountedCall): readonly Lookup[];
+  quote(call: UncountedCall): Quote | null;
+  /** In pico-dollars. Null if there is no price, or if the tokens are not known. */
+  cost(call: PricedCall): bigint | null;
+}
+
+/** A higher cost is not stored. */
+const costPicosMax = BigInt(limits.costUsdMax) * 1_000_000_000_000n;
+
+/** Prices of the operator come before those of the list, and the model that answered before the one that was asked for. */
+export function openPricer(own: OwnPrices, list: PriceList): Pricer {
+  function ownLookup({ teamId, us }: UncountedCall, name: string): Lookup {
+    return {
+      source: 'own',
+      name,
+      find() {
+        const found = own.find(teamId, name, us);
+        return found && { source: 'own', name, own: found.price, rates: found.rates };
+      },
+    };
+  }
+
+  function listLookup({ provider, us }: UncountedCall, name: string): Lookup {
+    return {
+      source: 'list',
+      name,
+      find() {
+        const listed = list.find(provider, name, us);
+        return listed && { source: 'list', name, listed, rates: listed.rates };
+      },
+    };
+  }
+
+  function lookups(call: UncountedCall): readonly Lookup[] {
+    const { exactModel, model } = call;
+    const names = exactModel === null || exactModel === model ? [model] : [exactModel, model];
+    const ofList = names.map((name) => listLookup(call, name));
+    return own.isEmpty ? ofList : [...names.map((name) => ownLookup(call, name)), ...ofList];
+  }
+
+  function quote(call: UncountedCall): Quote | null {
+    for (const lookup of lookups(call)) {
+      const found = lookup.find();
+      if (found !== null) return found;
+    }
+    return null;
+  }
+
+  return {
+    lookups,
+    quote,
+    cost(call) {
+      const { input = null, output = null } = call.tokens;
+      // Without tokens there is nothing to look for.
+      if (input === null && output === null) return null;
+      const found = quote(call);
+      const picos = found && costInPicos(found.rates, call.tokens);
+      return picos === null || picos > costPicosMax ? null : picos;
+    },
+  };
+}

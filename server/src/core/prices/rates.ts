@@ -1,0 +1,165 @@
+/**
+ * What a model costs, and what a call costs by it. Prices are exact integers, so that a cost is the same however often and wherever it is
+ * computed. The client has a copy of this folder (`npm run client-types`).
+ */
+
+/** The kinds of tokens that have prices of their own, each with the kind that it is part of. */
+export const tokenKinds = {
+  input: null,
+  output: null,
+  cacheRead: 'input',
+  cacheWrite: 'input',
+  cacheWrite1h: 'cacheWrite',
+  inputAudio: 'input',
+  outputAudio: 'output',
+  reasoning: 'output',
+} as const;
+
+export type TokenKind = keyof typeof tokenKinds;
+
+/** The tokens of a call. The input includes cached ones, and the output those for reasoning. Unknown counts are absent or null. */
+export type TokenCounts = { readonly [K in TokenKind]?: number | null | undefined };
+
+/** A price in millionths of a pico-dollar: per token, or per request. */
+export type UnitPrice = bigint;
+
+/** The price of a kind of token. With more input tokens than `above`, the price of the tier applies to the whole call. */
+export interface Rate {
+  base: UnitPrice;
+  /** From few tokens to many. */
+  tiers: readonly { above: number; price: UnitPrice }[];
+}
+
+export interface Rates {
+  /** A kind without a rate costs as much as the kind that it is part of. */
+  tokens: { readonly [K in TokenKind]?: Rate };
+  /** For each call. */
+  request: UnitPrice;
+}
+
+/** One summand of a cost. */
+export interface CostPart {
+  kind: TokenKind | 'request';
+  /** The number of tokens, or 1. */
+  count: number;
+  price: UnitPrice;
+}
+
+const kinds = Object.keys(tokenKinds) as readonly TokenKind[];
+const partsOf: ReadonlyMap<TokenKind, readonly TokenKind[]> = new Map(
+  kinds.map((kind) => [kind, kinds.filter((part) => tokenKinds[part] === kind)]),
+);
+const noParts: readonly TokenKind[] = [];
+const unitsPerPico = 1_000_000n;
+
+/** A cost in pico-dollars, rounded half up. Null if the prices and counts do not say what the call costs. */
+export function costInPicos(rates: Rates, counts: TokenCounts): bigint | null {
+  const parts = costParts(rates, counts);
+  if (parts === null) return null;
+  let units = 0n;
+  for (const { count, price } of parts) units += BigInt(count) * price;
+  return (units + unitsPerPico / 2n) / unitsPerPico;
+}
+
+/** What a cost is the sum of. Null if some tokens have no price, or if it is not known how many tokens have which price. */
+export function costParts(rates: Rates, counts: TokenCounts): CostPart[] | null {
+  if (!areUsable(rates, counts)) return null;
+  const inputTokens = counts.input ?? 0;
+  const parts: CostPart[] = [];
+  for (const kind of kinds) {
+    const rate = rates.tokens[kind];
+    if (rate === undefined) continue;
+    const count = (counts[kind] ?? 0) - pricedWithin(kind, rates, counts);
+    if (count < 0) return null;
+    if (count > 0) parts.push({ kind, count, price: priceAt(rate, inputTokens) });
+  }
+  if (rates.request > 0n) parts.push({ kind: 'request', count: 1, price: rates.request });
+  return parts;
+}
+
+/** False if the parts of a count are more than the count. */
+export function areConsistent(counts: TokenCounts): boolean {
+  return kinds.every((kind) => {
+    const whole = counts[kind] ?? null;
+    const parts = (partsOf.get(kind) ?? noParts).reduce(
+      (sum, part) => sum + (counts[part] ?? 0),
+      0,
+    );
+    return whole === null || parts <= whole;
+  });
+}
+
+function areUsable({ tokens }: Rates, counts: TokenCounts): boolean {
+  const { input = null, output = null, cacheRead, inputAudio } = counts;
+  if (input === null && output === null) return false;
+  // How many of the cached tokens are audio is not known.
+  if ((cacheRead ?? 0) > 0 && (inputAudio ?? 0) > 0) return false;
+  if (tokens.input === undefined && tokens.output === undefined) return false;
+  return kinds.every((kind) => {
+    if ((counts[kind] ?? 0) === 0) return true;
+    const whole = tokenKinds[kind];
+    // Parts of a count that is not known, or tokens without any price.
+    return whole === null ? tokens[kind] !== undefined : (counts[whole] ?? null) !== null;
+  });
+}
+
+/** The tokens of a kind that have prices of their own. */
+function pricedWithin(kind: TokenKind, rates: Rates, counts: TokenCounts): number {
+  let sum = 0;
+  for (const part of partsOf.get(kind) ?? noParts) {
+    sum +=
+      rates.tokens[part] === undefined ? pricedWithin(part, rates, counts) : (counts[part] ?? 0);
+  }
+  return sum;
+}
+
+function priceAt({ base, tiers }: Rate, inputTokens: number): UnitPrice {
+  let price = base;
+  for (const tier of tiers) if (inputTokens > tier.above) price = tier.price;
+  return price;
+}
+
+/** Dollars per million tokens: one of them is a pico-dollar per token. */
+export function perMillionTokens(dollars: number | string): UnitPrice {
+  return decimalUnits(dollars, 12);
+}
+
+/** Dollars per thousand requests. */
+export function perThousandRequests(dollars: number): UnitPrice {
+  return decimalUnits(dollars, 15);
+}
+
+/** A decimal times a power of ten as an integer, rounded half up. A number is its shortest decimal. */
+function decimalUnits(value: number | string, decimals: number): bigint {
+  const [mantissa = '0', exponent = '0'] = String(value).split('e');
+  const [whole = '0', fraction = ''] = mantissa.split('.');
+  const digits = BigInt(whole + fraction);
+  const shift = decimals - fraction.length + Number(exponent);
+  if (shift >= 0) return digits * 10n ** BigInt(shift);
+  const divisor = 10n ** BigInt(-shift);
+  return (digits + divisor / 2n) / divisor;
+}
+
+/** A price per token as dollars per million tokens, with all of its decimals. */
+export function dollarsPerMillion(price: UnitPrice): string {
+  return decimalText(price, 12);
+}
+
+/** A price per request as dollars. */
+export function dollarsPerRequest(price: UnitPrice): string {
+  return decimalText(price, 18);
+}
+
+/** Pico-dollars as the double that is nearest: up to a thousand dollars it reads back to the same pico-dollars. */
+export function dollarsOf(picos: bigint): number {
+  // Both are exact, so the quotient is rounded once, as the decimal would be.
+  if (picos <= Number.MAX_SAFE_INTEGER) return Number(picos) / 1e12;
+  return Number(decimalText(picos, 12));
+}
+
+function decimalText(units: bigint, decimals: number): string {
+  const digits = String(units).padStart(decimals + 1, '0');
+  const fraction = digits.slice(-decimals).replace(/0+$/, '');
+  const whole = digits.slice(0, -decimals);
+  return fraction === '' ? whole : `${whole}.${fraction}`;
+}

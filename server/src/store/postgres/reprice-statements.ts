@@ -1,0 +1,43 @@
+import type { CostScope } from '../../core/reprice.ts';
+import { limits } from '../../limits.ts';
+import { amountColumn, costScopes, eventTime, sourceColumn } from '../reprice-sql.ts';
+import { narrowColumns } from '../trace-rows.ts';
+
+/** The statements of `reprice`. For the rules see `statements.ts`. */
+const columns = ['seq', 'created_at_us', ...narrowColumns].join(', ');
+
+/** The traces of a window: $2 and $3 bound the sequence, $4 is the model, $5 and $6 bound the time; null for no bound. */
+function readCosts(scope: CostScope): string {
+  return `
+    select ${columns} from traces
+    where team_id = $1 and seq > $2 and seq <= $3 and ${costScopes[scope]}
+      and ($4::text is null or model = $4) and ($5::bigint is null or ${eventTime} >= $5)
+      and ($6::bigint is null or ${eventTime} < $6)
+    order by seq limit $7`;
+}
+
+export const readCostStatements: Readonly<Record<CostScope, string>> = {
+  uncosted: readCosts('uncosted'),
+  computed: readCosts('computed'),
+  all: readCosts('all'),
+};
+
+export const ofRepricing = {
+  changeCosts: `
+    update traces t set ${amountColumn} = u.amount, ${sourceColumn} = u.source
+    from unnest($2::bigint[], $3::double precision[], $4::text[]) as u(seq, amount, source)
+    where t.team_id = $1 and t.seq = u.seq`,
+
+  addRun: `
+    insert into reprice_runs
+      (team_id, id, started_at_us, finished_at_us, run_by, request, done_seq, last_seq, result)
+    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
+
+  saveRun: `
+    update reprice_runs set done_seq = $3, finished_at_us = $4, result = $5
+    where team_id = $1 and id = $2 and done_seq = $6 and finished_at_us is null`,
+
+  readRuns: `
+    select id, started_at_us, finished_at_us, run_by, request, done_seq, last_seq, result
+    from reprice_runs where team_id = $1 order by started_at_us desc limit ${limits.repriceRunsMax}`,
+};

@@ -1,0 +1,135 @@
+import { RepriceResult } from '../core/reprice.ts';
+import type { ModelResult, RepriceFilter } from '../core/reprice.ts';
+import type { CostChange, RepricedTrace } from '../core/cost-changes.ts';
+import { OperatorError } from '../errors.ts';
+import { limits } from '../limits.ts';
+
+/** What an operator has asked for, as it was typed. A run is continued by the same request. */
+export interface RepriceRequest {
+  from: string | null;
+  to: string | null;
+  model: string | null;
+  onlyUncosted: boolean;
+  includeClient: boolean;
+}
+
+/** One run of `reprice` for one team. It is kept as a record of who changed which costs. */
+export interface RepriceRun {
+  id: string;
+  teamId: string;
+  startedAtUs: number;
+  /** Null if it is still running or was interrupted. */
+  finishedAtUs: number | null;
+  /** The user of the operating system. */
+  runBy: string;
+  request: RepriceRequest;
+  filter: RepriceFilter;
+  /** The traces up to this one are done. */
+  doneSeq: number;
+  /** Later traces are not part of it: they were priced when they were stored. */
+  lastSeq: number;
+  result: RepriceResult;
+}
+
+/** The next traces of a run that its filter selects, in order. */
+export interface RepriceWindow {
+  traces: readonly RepricedTrace[];
+  /** No trace up to this one is missing. */
+  toSeq: number;
+}
+
+/** How the traces of a transaction change, and the run after it. */
+export interface RepriceDecision {
+  changes: readonly CostChange[];
+  run: RepriceRun;
+}
+
+export type RepriceOutcome =
+  | ({ kind: 'done' } & RepriceDecision)
+  /** Nothing was changed: these traces are not in all rollups yet. */
+  | { kind: 'behind' };
+
+/** Changes the costs of stored traces, together with the rollups that contain them. */
+export interface Repricer {
+  /** The last runs of a team, newest first. */
+  repriceRuns(teamId: string): Promise<readonly RepriceRun[]>;
+  addRepriceRun(run: RepriceRun): Promise<void>;
+  /** As many traces after the run's `doneSeq` as one short transaction can change. */
+  repriceWindow(run: RepriceRun): Promise<RepriceWindow>;
+  /**
+   * Reads the traces of the run up to `toSeq` again, changes those that `decide` returns, moves the rollups by the exact difference, and stores the
+   * run, all in one transaction. `decide` may be called more than once. Rejects if the stored run is not at `savedSeq`.
+   */
+  reprice(
+    run: RepriceRun,
+    savedSeq: number,
+    toSeq: number,
+    decide: (traces: readonly RepricedTrace[]) => RepriceDecision,
+  ): Promise<RepriceOutcome>;
+  /** Stores the run as it is. When it resolves, it is on disk. Rejects if the stored run is not at `savedSeq`. */
+  saveRepriceRun(run: RepriceRun, savedSeq: number): Promise<void>;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+export function runFromRow(row: Row, teamId: string): RepriceRun {
+  const { filter, ...request } = JSON.parse(row['request'] as string) as RepriceRequest & {
+    filter: RepriceFilter;
+  };
+  const finishedAtUs = row['finished_at_us'];
+  return {
+    id: row['id'] as string,
+    teamId,
+    startedAtUs: Number(row['started_at_us']),
+    finishedAtUs: finishedAtUs === null ? null : Number(finishedAtUs),
+    runBy: row['run_by'] as string,
+    request,
+    filter,
+    doneSeq: Number(row['done_seq']),
+    lastSeq: Number(row['last_seq']),
+    result: new RepriceResult(limits.repriceModelsMax, readModels(row['result'] as string)),
+  };
+}
+
+/** The values of a new row after the team, in the order of its columns. */
+export function runValues(run: RepriceRun): (string | number | null)[] {
+  const { id, startedAtUs, finishedAtUs, runBy, request, filter, doneSeq, lastSeq, result } = run;
+  const asked = JSON.stringify({ ...request, filter });
+  return [id, startedAtUs, finishedAtUs, runBy, asked, doneSeq, lastSeq, modelsText(result)];
+}
+
+/** JSON has no integers of this size. */
+export function modelsText(result: RepriceResult): string {
+  return JSON.stringify(
+    result.models().map((sums) => ({
+      ...sums,
+      before: String(sums.before),
+      after: String(sums.after),
+    })),
+  );
+}
+
+function readModels(text: string): ModelResult[] {
+  const models = JSON.parse(text) as (Omit<ModelResult, 'before' | 'after'> & {
+    before: string;
+    after: string;
+  })[];
+  return models.map((sums) => ({
+    ...sums,
+    before: BigInt(sums.before),
+    after: BigInt(sums.after),
+  }));
+}
+
+export function anotherRepricer(): OperatorError {
+  return new OperatorError(
+    'Another process continues the same run. Wait until it has ended, then run this again.',
+  );
+}
+
+/** A rollup must be there if the mark says that it contains a trace. */
+export function missingRollup(): OperatorError {
+  return new OperatorError(
+    'Sums are missing or damaged, so costs cannot be changed. Run verify --repair first. Nothing was changed by this step.',
+  );
+}
