@@ -1,3 +1,4 @@
+import { after } from 'node:test';
 import { chromium } from 'playwright-core';
 import type { Browser } from 'playwright-core';
 import { needProgram } from '../../../server/test/support/debian.ts';
@@ -46,4 +47,20 @@ export async function findBrowser(): Promise<FoundBrowser> {
   const missing = needProgram('chromium');
   if (missing !== null) return { missing };
   return { browser: await chromium.launch({ executablePath: program, args }) };
+}
+
+let shared: Promise<FoundBrowser> | null = null;
+let users = 0;
+
+/** One browser for all who use it at the same time. It is closed after the last of them: a file, or a bundle of files. */
+export function useBrowser(): () => Promise<FoundBrowser> {
+  users += 1;
+  after(async () => {
+    users -= 1;
+    if (users > 0 || shared === null) return;
+    const found = await shared;
+    shared = null;
+    if ('browser' in found) await found.browser.close();
+  });
+  return () => (shared ??= findBrowser());
 }

@@ -11,7 +11,7 @@ import type {
 } from '../../../server/test/support/service.ts';
 import { newCode } from '../../../server/test/http/session-helpers.ts';
 import { skipUnlessCi } from '../../../server/test/support/skip.ts';
-import { findBrowser } from './browser.ts';
+import { useBrowser } from './browser.ts';
 import { watchContext } from './watch.ts';
 import type { Watch } from './watch.ts';
 
@@ -47,20 +47,20 @@ export interface Stage {
 
 const page = new URL('../../dist/index.html', import.meta.url);
 
-/** One server and one browser for the tests of a file. Each test gets a new context and a new team. */
+/** One server for the tests of a file. Each test gets a new browser context and a new team. */
 export function openStage(options: TestServiceOptions = {}): Stage {
+  const browserOf = useBrowser();
   let service: TestService | undefined;
   let browser: Browser | undefined;
   let missing: string | null = null;
   before(async () => {
     assert.ok(existsSync(page), 'the page is not built: run "npm run build" in dashboard/');
-    const found = await findBrowser();
+    const found = await browserOf();
     if ('missing' in found) missing = found.missing;
     else browser = found.browser;
     service = await startTestService(options);
   });
   after(async () => {
-    await browser?.close();
     await service?.stop();
   });
   return {

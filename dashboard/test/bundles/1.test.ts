@@ -1,0 +1,3 @@
+import { runDashboardBundle } from '../support/bundle.ts';
+
+await runDashboardBundle(1);
