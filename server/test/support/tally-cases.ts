@@ -70,6 +70,7 @@ const values: Record<keyof NarrowTrace, fc.Arbitrary<unknown>> = {
   session_id: label,
   run_id: label,
   error_type: label,
+  cost_source: fc.constantFrom(null, 'client', 'computed'),
 };
 
 export function countedTraces(_timeZone: string): fc.Arbitrary<CountedTrace[]> {
