@@ -108,10 +108,7 @@ export async function startService(
     bodyBytes: () => bodyBudget.usedBytes,
     replyBytes: () => replyBudget.usedBytes,
     waiting: () => waiting,
-    async teamNames() {
-      const teams = await store.teams(clock());
-      return new Map(teams.map(({ id, name }) => [id, name]));
-    },
+    teamName: async (id) => (await store.findTeam(id))?.name ?? null,
   });
   if (metrics) started.defer(() => metrics.stop());
   // Last, when nothing else can fail: a key that was created but never shown would be lost.

@@ -16,22 +16,33 @@ export interface MetricsAddress {
   port: number;
 }
 
+type Bounds = Record<
+  'headersTimeoutMs' | 'idleSocketTimeoutMs' | 'metricsConnectionsMax' | 'timeoutCheckIntervalMs',
+  number
+>;
+
 /** `GET /metrics` on an address of its own, so that it can be kept away from the users of the API. With a token, only for its bearer. */
 export async function serveMetrics(
   exposition: Exposition,
   { host, port }: MetricsAddress,
   token: string | null,
+  bounds: Bounds = limits,
 ): Promise<MetricsServer> {
+  const read = shareReads(exposition);
   const isAllowed = token === null ? () => true : bearerCheck(token);
   const server = createServer(
     {
       requestTimeout: limits.requestTimeoutMs,
-      headersTimeout: limits.headersTimeoutMs,
+      headersTimeout: bounds.headersTimeoutMs,
+      keepAliveTimeout: limits.keepAliveTimeoutMs,
+      connectionsCheckingInterval: bounds.timeoutCheckIntervalMs,
       maxHeaderSize: limits.headerBytesMax,
     },
     (request, response) => void answer(request, response),
   );
-  server.maxConnections = limits.metricsConnectionsMax;
+  server.maxConnections = bounds.metricsConnectionsMax;
+  // Readers that take nothing must not keep a connection from others.
+  server.timeout = bounds.idleSocketTimeoutMs;
 
   async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const { method, headers } = request;
@@ -46,12 +57,11 @@ export async function serveMetrics(
       return say(response, 401, 'Send the header "Authorization: Bearer <token>".');
     }
     try {
-      const text = await exposition.text();
+      const text = await read();
       response.setHeader('content-type', exposition.contentType);
       response.end(text);
     } catch {
-      // Only the names of teams are read from the store.
-      say(response, 503, 'The database does not answer.');
+      say(response, 500, 'The metrics cannot be read.');
     }
   }
 
@@ -68,6 +78,12 @@ export async function serveMetrics(
       await closed;
     },
   };
+}
+
+/** Requests that arrive while the metrics are read get the same text, so that many readers cost little more than one. */
+function shareReads(exposition: Exposition): () => Promise<string> {
+  let reading: Promise<string> | null = null;
+  return () => (reading ??= exposition.text().finally(() => (reading = null)));
 }
 
 function say(response: ServerResponse, status: number, text: string): void {

@@ -12,8 +12,8 @@ export interface Readings {
   bodyBytes(): number;
   replyBytes(): number;
   waiting(): { rows: number; bytes: number };
-  /** The names of all teams, by id. Asked for only if a new team appears in the metrics. */
-  teamNames(): Promise<ReadonlyMap<string, string>>;
+  /** Asked for only when a team first appears in the metrics. Null if there is no such team any more. */
+  teamName(id: string): Promise<string | null>;
 }
 
 export interface Exposition {
@@ -104,16 +104,23 @@ function readSamples(recorder: Recorder, readings: Readings) {
   } satisfies Partial<Record<MetricName, Read>>;
 }
 
-function openTeamSamples({ teamUsage }: Recorder, { teamNames }: Readings) {
-  let names: ReadonlyMap<string, string> = new Map();
+function openTeamSamples({ teamUsage }: Recorder, { teamName }: Readings) {
+  const names = new Map<string, string>();
+
+  async function learn(id: string): Promise<void> {
+    // Without an answer of the database the team is left out until the next time, and everything else is shown.
+    const name = await teamName(id).catch(() => null);
+    if (name !== null) names.set(id, name);
+  }
+
   return async (part: 'traces' | 'dollars'): Promise<readonly Sample[]> => {
     if (teamUsage === null) return [];
     const { teams, others } = teamUsage;
-    if ([...teams.keys()].some((id) => !names.has(id))) names = await teamNames();
-    const samples = [...teams].map(([id, usage]) => ({
-      labels: { team: names.get(id) ?? id },
-      value: usage[part],
-    }));
+    for (const id of teams.keys()) if (!names.has(id)) await learn(id);
+    const samples = [...teams].flatMap(([id, usage]) => {
+      const team = names.get(id);
+      return team === undefined ? [] : [{ labels: { team }, value: usage[part] }];
+    });
     // All teams past the limit share a series without a label: any name could be that of a team.
     return others === null ? samples : [...samples, { labels: {}, value: others[part] }];
   };
