@@ -10,7 +10,7 @@ import {
   fromFreshAddress,
   send,
   withoutRequestId,
-} from '../http/helpers.ts';
+} from './helpers.ts';
 
 let service: TestService;
 let team: KeyHolder;

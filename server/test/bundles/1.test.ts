@@ -1,3 +1,0 @@
-import { bundledFiles, bundleOf, runBundle } from '../support/bundle.ts';
-
-await runBundle(bundleOf(bundledFiles(), 1, 4));
