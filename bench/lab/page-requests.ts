@@ -47,13 +47,21 @@ function watch(page: Page, url: string) {
   let asked: AskedRequest[] = [];
   let lastMs = 0;
   const pending = new Set<Request>();
+  /** A page that shows an error is loaded quickly, which must not count. */
+  let failed: string[] = [];
   const isOfApi = (request: Request): boolean =>
     /^\/(analytics|traces)\b/.test(request.url().slice(url.length));
   page.on('request', (request) => {
     if (isOfApi(request)) pending.add(request);
     lastMs = performance.now();
   });
-  page.on('requestfailed', (request) => pending.delete(request));
+  page.on('requestfailed', (request) => {
+    if (pending.delete(request)) failed.push(`${request.url()}: ${request.failure()?.errorText}`);
+  });
+  page.on('response', (response) => {
+    if (isOfApi(response.request()) && !response.ok())
+      failed.push(`${response.url()}: ${response.status()}`);
+  });
   page.on('requestfinished', (request) => {
     lastMs = performance.now();
     if (!pending.delete(request)) return;
@@ -63,19 +71,24 @@ function watch(page: Page, url: string) {
   return {
     begin(): void {
       asked = [];
+      failed = [];
       pending.clear();
     },
     async end(): Promise<AskedRequest[]> {
       const startMs = performance.now();
       // While anything is loading, the page shows a placeholder for it.
-      await page.locator('main h1').waitFor();
+      await page.getByRole('navigation', { name: 'Main' }).waitFor();
       const loading = page.locator('main .bone, main .skeleton');
       const isBusy = async (): Promise<boolean> =>
-        pending.size > 0 || performance.now() - lastMs < quietMs || (await loading.count()) > 0;
+        asked.length === 0 ||
+        pending.size > 0 ||
+        performance.now() - lastMs < quietMs ||
+        (await loading.count()) > 0;
       while (await isBusy()) {
         if (performance.now() - startMs > deadlineMs) throw new Error('the page is never quiet');
         await new Promise((resolve) => setTimeout(resolve, pollMs));
       }
+      if (failed.length > 0) throw new Error(failed.join('; '));
       return asked;
     },
   };
