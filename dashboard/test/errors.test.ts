@@ -164,17 +164,9 @@ test(
       [{ status: 502, body: '<h1>Bad gateway</h1>' }, ''],
       [{ status: 200, body: '<!doctype html>' }, 'Unexpected reply'],
       [{ status: 200, json: { total: 1 } }, ''],
+      [{ status: 200, json: null }, ''],
     ];
     for (const [reply, words] of replies) await showsWords(visit, id, reply, words);
-  }),
-);
-
-test(
-  'a reply of null shows a message and a button, never a blank page',
-  inBrowser(async (visit) => {
-    const { id } = await recordOne(visit.service, visit.key, { input: 'the question' });
-    await visit.open();
-    await showsWords(visit, id, { status: 200, json: null }, '');
   }),
 );
 

@@ -106,22 +106,6 @@ test(
   }),
 );
 
-test(
-  'revoking the key ends the session at the next read, with the reason, also after a reload',
-  inBrowser(async ({ page, key, keyId, service, open }) => {
-    await recordOne(service, key, { model: 'seen' });
-    await open();
-    await page.getByText('seen').first().waitFor();
-    await service.beside.revokeKey(keyId, Date.now() * 1000);
-    // The page reads every two seconds, and the server remembers the key for half a second.
-    const revoked = page.getByRole('alert').getByText('This key was revoked');
-    await revoked.waitFor();
-    await page.reload();
-    await page.getByRole('alert').getByText('This key was revoked').waitFor();
-    assert.doesNotMatch(await page.content(), /seen/);
-  }),
-);
-
 /** A page of another origin, on loopback. */
 async function openStranger(t: TestContext, html: string): Promise<string> {
   const server = createServer((_request, response) => {

@@ -92,7 +92,7 @@ test(
 );
 
 test(
-  'revoking the key while the page is open ends the session within seconds, with the reason',
+  'revoking the key while the page is open ends the session within seconds, with the reason, also after a reload',
   inBrowser(async ({ page, team, key, keyId, service, open, watch, home }) => {
     await record(service, key, plainTraces(3));
     await page.clock.install();
@@ -110,6 +110,9 @@ test(
     await page.clock.runFor(60_000);
     await settled(page, home);
     assert.deepEqual(watch.apiCalls(home, asked), [], 'it is not asked with the dead key again');
+    await page.reload();
+    await page.getByRole('alert').getByText('This key was revoked').waitFor();
+    assert.equal(await page.getByRole('table').count(), 0);
     await signIn(page, other.key);
     await page.getByRole('heading', { name: 'Traces' }).waitFor();
   }),

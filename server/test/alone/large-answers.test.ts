@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
-import { runCli, spawnServer } from '../support/cli.ts';
+import { callCli, spawnServer } from '../support/cli.ts';
 import { startTestService, temporaryFolder, totalOf } from '../support/service.ts';
 
 const mib = 1024 * 1024;
@@ -107,7 +107,7 @@ test('a page of 100 traces of 5 MiB each is streamed while memory grows by less 
 });
 
 async function makeKeyFor(path: string): Promise<string> {
-  const made = await runCli([
+  const made = await callCli([
     'keys',
     'create',
     '--team',

@@ -21,11 +21,11 @@ const folder = temporaryFolder();
 after(() => folder.remove());
 
 const teams = 3;
-const tracesOfTeam = 7000;
+const tracesOfTeam = 4000;
 const total = teams * tracesOfTeam;
 
 let filling: Promise<string> | null = null;
-/** A file with some teams, a key each, and 21,000 traces, some of them compressed. */
+/** A file with some teams, a key each, and 12,000 traces, some of them compressed. */
 const source = (): Promise<string> =>
   (filling ??= fill(`sqlite:${join(folder.path, 'source.db')}`));
 
@@ -82,7 +82,7 @@ async function copyWithKills(t: TestContext, from: string, to: string): Promise<
   const random = seededRandom(seed);
   const places: number[] = [];
   while (places.length < rounds(2) && (places.at(-1) ?? 0) < total) {
-    places.push(await killCopy(from, to, random() * 200));
+    places.push(await killCopy(from, to, random() * 100));
   }
   t.diagnostic(`seed ${seed}: killed at ${places.join(', ')} of ${total}`);
   assert.ok((places[0] ?? total) < total, 'none was killed before the end');

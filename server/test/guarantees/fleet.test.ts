@@ -17,7 +17,7 @@ import type { Fleet, FleetLoad } from './fleet-lab.ts';
 
 const postgres = usePostgres();
 const servers = 4;
-const clients = 64;
+const clients = 32;
 /** Between one kill and the next, so that each of them hits servers at work. */
 const acknowledgedBetween = 50;
 

@@ -15,8 +15,8 @@ const seed = chooseSeed();
 const random = seededRandom(seed);
 const names = 20_000;
 const clients = 64;
-/** 20,000 in the long form, `CRASH_ROUNDS=20`. */
-const triesMin = 1_000 * rounds(1);
+/** 20,000 in the long form, `CRASH_ROUNDS=50`. */
+const triesMin = 400 * rounds(1);
 /** Only one server can use a file. */
 const serverCount = testStore === 'sqlite' ? 1 : 4;
 const folder = temporaryFolder();

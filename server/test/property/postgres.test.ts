@@ -8,18 +8,20 @@ import { compareTallies } from './tally-histories.ts';
 
 const postgres = usePostgres();
 
-test('the PostgreSQL store answers as the plain model does, and verify is clean, for 100 random histories', async (t) => {
+const models = runsOf(60);
+
+test(`the PostgreSQL store answers as the plain model does, and verify is clean, for ${models} random histories`, async (t) => {
   const clock = manualClock(0);
   const url = await postgres.createDatabase();
   const store = await openPostgresStore({ url, clock: clock.source, role: 'server' });
   try {
-    t.diagnostic(JSON.stringify(await compareHistories(store, clock, 100)));
+    t.diagnostic(JSON.stringify(await compareHistories(store, clock, models)));
   } finally {
     await store.close();
   }
 });
 
-const histories = runsOf(80);
+const histories = runsOf(40);
 
 test(`the PostgreSQL store answers random questions as a plain array does, whatever is rolled up, for ${histories} random histories`, async (t) => {
   const url = await postgres.createDatabase();

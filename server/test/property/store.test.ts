@@ -7,7 +7,7 @@ import { manualClock, temporaryFolder } from '../support/service.ts';
 import { compareHistories } from './store-histories.ts';
 import { compareTallies } from './tally-histories.ts';
 
-const models = runsOf(100);
+const models = runsOf(60);
 
 test(`the SQLite store answers as the plain model does, and verify is clean, for ${models} random histories`, async (t) => {
   const folder = temporaryFolder();
@@ -22,7 +22,7 @@ test(`the SQLite store answers as the plain model does, and verify is clean, for
   }
 });
 
-const histories = runsOf(150);
+const histories = runsOf(80);
 
 test(`the SQLite store answers random questions as a plain array does, whatever is rolled up, for ${histories} random histories`, async (t) => {
   const folder = temporaryFolder();

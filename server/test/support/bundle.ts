@@ -1,7 +1,18 @@
-import { statSync } from 'node:fs';
+import { globSync, statSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { after, describe } from 'node:test';
-import { relative } from 'node:path';
 import { pathToFileURL } from 'node:url';
+import { testStore } from './store-place.ts';
+
+const tests = join(import.meta.dirname, '..');
+
+/** What depends on no process of its own. On PostgreSQL only what depends on the store runs again. */
+const bundled =
+  testStore === 'postgres' ? 'http' : '{cli,core,http,ingest,requests,security,store,tidy}';
+
+export function bundledFiles(): string[] {
+  return globSync(`${bundled}/*.test.ts`, { cwd: tests }).map((path) => join(tests, path));
+}
 
 /** A hook that hangs would otherwise stop the run for good; no file needs a tenth of this. */
 const fileMsMax = 600_000;

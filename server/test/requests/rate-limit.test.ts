@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestService } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
-import { assertProblem } from './helpers.ts';
+import { assertProblem } from '../http/helpers.ts';
 
 const perMinute = 3;
 let service: TestService;

@@ -10,7 +10,7 @@ import {
   fromFreshAddress,
   send,
   withoutRequestId,
-} from './helpers.ts';
+} from '../http/helpers.ts';
 
 let service: TestService;
 let team: KeyHolder;

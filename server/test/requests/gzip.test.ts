@@ -5,7 +5,7 @@ import type { ErrorCode } from '../../src/errors.ts';
 import { limits } from '../../src/limits.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
-import * as http from './helpers.ts';
+import * as http from '../http/helpers.ts';
 
 let service: TestService;
 let team: KeyHolder;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startTestService } from '../support/service.ts';
 import type { TestService } from '../support/service.ts';
-import { assertProblem, jsonType, send } from './helpers.ts';
+import { assertProblem, jsonType, send } from '../http/helpers.ts';
 
 const bodyBytesMax = 1024;
 let service: TestService;

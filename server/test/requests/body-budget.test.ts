@@ -6,7 +6,7 @@ import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
 import { eventually } from '../support/eventually.ts';
 import type { Answer } from '../support/service.ts';
-import * as http from './helpers.ts';
+import * as http from '../http/helpers.ts';
 
 const mib = 1024 * 1024;
 type Place = Pick<http.BrokenService, 'url' | 'key' | 'bodyBudget'>;

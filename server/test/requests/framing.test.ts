@@ -3,7 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
-import { assertProblem, sendBytes } from './helpers.ts';
+import { assertProblem, sendBytes } from '../http/helpers.ts';
 
 let service: TestService;
 let team: KeyHolder;

@@ -4,7 +4,7 @@ import { generateKey } from '../../src/core/api-key.ts';
 import { limits } from '../../src/limits.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
-import { assertFieldError, assertProblem } from './helpers.ts';
+import { assertFieldError, assertProblem } from '../http/helpers.ts';
 
 let service: TestService;
 let team: KeyHolder;

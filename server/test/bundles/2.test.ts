@@ -1,0 +1,3 @@
+import { bundledFiles, bundleOf, runBundle } from '../support/bundle.ts';
+
+await runBundle(bundleOf(bundledFiles(), 2, 4));
