@@ -17,6 +17,8 @@ const names = 20_000;
 const clients = 64;
 /** 20,000 in the long form, `CRASH_ROUNDS=50`. */
 const triesMin = 400 * rounds(1);
+/** How often each roller must have had something to roll up meanwhile. With ten busy processes per core it was 28 times. */
+const rollsMin = 8 * rounds(1);
 /** Only one server can use a file. */
 const serverCount = testStore === 'sqlite' ? 1 : 4;
 const folder = temporaryFolder();
@@ -80,7 +82,7 @@ test('every acknowledged trace is readable and counted at once on every server, 
     'every reader finished at least one wide read',
   );
   assert.ok(
-    rolled.every((count) => count > clients),
+    rolled.every((count) => count >= rollsMin),
     'every roller has rolled up traces',
   );
   const { beside } = anyServer();
