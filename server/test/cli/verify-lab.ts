@@ -25,18 +25,20 @@ export interface Report {
 export const rows = 60;
 
 /** Two teams with 60 traces each over three days. Every test damages its own copy. */
-export const clean = toolInFolder({ after });
-for (const team of ['alpha', 'beta']) {
-  await clean.json('demo', '--count', String(rows), '--days', '3', '--team', team);
-}
-await withTool(clean.path, (store) => rollUp(store));
-assert.ok(!existsSync(`${clean.path}-wal`), 'the file alone does not hold everything');
-
-let copies = 0;
-export function copyOfClean(): Tool {
-  const path = `${clean.path}.copy-${++copies}`;
-  copyFileSync(clean.path, path);
-  return toolOn(path);
+export async function newCleanStore(): Promise<{ clean: Tool; copyOfClean: () => Tool }> {
+  const clean = toolInFolder({ after });
+  for (const team of ['alpha', 'beta']) {
+    await clean.json('demo', '--count', String(rows), '--days', '3', '--team', team);
+  }
+  await withTool(clean.path, (store) => rollUp(store));
+  assert.ok(!existsSync(`${clean.path}-wal`), 'the file alone does not hold everything');
+  let copies = 0;
+  const copyOfClean = () => {
+    const path = `${clean.path}.copy-${++copies}`;
+    copyFileSync(clean.path, path);
+    return toolOn(path);
+  };
+  return { clean, copyOfClean };
 }
 
 export function damage(tool: Tool, harm: (db: DatabaseSync) => void): void {

@@ -2,15 +2,17 @@ import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import {
   change,
-  copyOfClean,
   damage,
   inflict,
   middle,
+  newCleanStore,
   repairable,
   report,
   rows,
   total,
 } from './verify-lab.ts';
+
+const { copyOfClean } = await newCleanStore();
 
 describe('verify --repair', { concurrency: 3 }, () => {
   for (const [name, [harm]] of Object.entries(repairable)) {

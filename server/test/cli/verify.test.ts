@@ -7,17 +7,18 @@ import { assertNoStack, assertRefused, postTrace, startServer } from './helpers.
 import type { NewKeyJson } from './helpers.ts';
 import {
   change,
-  clean,
-  copyOfClean,
   damage,
   damages,
   inflict,
   middle,
+  newCleanStore,
   repairable,
   report,
   rows,
   total,
 } from './verify-lab.ts';
+
+const { clean, copyOfClean } = await newCleanStore();
 
 describe('verify finds', { concurrency: 3 }, () => {
   for (const [name, [harm, says]] of Object.entries({ ...damages, ...repairable })) {
