@@ -1,22 +1,97 @@
 /** `npm run test:packages`: the packed client in projects of every kind. It installs the tools from the npm registry. */
+import assert from 'node:assert/strict';
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import type { TestContext } from 'node:test';
 import { nodeOfHost } from '../support/node-of-host.ts';
 import { startServer } from '../support/server.ts';
 import type { LiveServer } from '../support/server.ts';
-import { openPackedLab, programs, runAgainst } from './packed-client.ts';
+import { knownCost, openPackedLab, programs, runAgainst } from './packed-client.ts';
 import type { PackedLab } from './packed-client.ts';
 
 /** The newest that run with Node.js 20. */
 const tools = ['typescript@5.9', 'esbuild@0.28', 'vite@7', 'webpack@5', 'bun@1'];
 const compilerOptions = { strict: true, target: 'es2022', types: [], skipLibCheck: false };
+const node = nodeOfHost();
+
+let lab: PackedLab;
+let server: LiveServer;
+const records = (command: readonly [string, ...string[]], cost: number | null = null) =>
+  runAgainst(lab, server, command, cost);
+const bin = (name: string): string => join(lab.folder, 'node_modules/.bin', name);
+
+const none = /^$/;
+
+interface Bundler {
+  name: string;
+  formats: readonly ('esm' | 'cjs')[];
+  /** What it says if the price list is not installed, which is optional. */
+  warning: RegExp;
+  /** Bundles a program in this format into the file, and prints nothing but warnings. */
+  bundle(format: string): Promise<{ file: string; printed: string }>;
+}
+
+const bundlers: readonly Bundler[] = [
+  {
+    name: 'esbuild',
+    formats: ['esm', 'cjs'],
+    warning: none,
+    async bundle(format) {
+      const file = `${format}/esbuild-bundle.js`;
+      const options = ['--bundle', '--platform=node', '--minify', '--log-level=warning'];
+      const files = [`${format}/program.js`, `--outfile=${file}`];
+      const args = [...files, ...options, `--format=${format}`];
+      return { file, printed: await lab.run(bin('esbuild'), args) };
+    },
+  },
+  {
+    name: 'webpack',
+    formats: ['esm', 'cjs'],
+    // webpack has no way for a package to say that an import is optional.
+    warning: /^Module not found: Error: Can't resolve '@pydantic\/genai-prices' in '[^']+'\n$/,
+    async bundle(format) {
+      lab.write(
+        'webpack.cjs',
+        `require('webpack')({ mode: 'production', target: 'node20', entry: './${format}/program.js',
+          output: { path: __dirname + '/webpack-${format}', filename: 'bundle.cjs' } },
+          (error, stats) => { if (error || stats.hasErrors()) throw error ?? new Error(String(stats));
+            for (const { message } of stats.compilation.warnings) console.log(message); });`,
+      );
+      const file = `webpack-${format}/bundle.cjs`;
+      return { file, printed: await lab.run(node, ['webpack.cjs']) };
+    },
+  },
+  {
+    name: 'Vite',
+    formats: ['esm'],
+    warning: none,
+    async bundle(format) {
+      lab.write(
+        'vite.mjs',
+        `import { build } from 'vite';
+        await build({ logLevel: 'warn', ssr: { noExternal: true },
+          build: { ssr: '${format}/program.js', outDir: 'vite', minify: true,
+            rollupOptions: { output: { entryFileNames: 'bundle.mjs' } } } });`,
+      );
+      return { file: 'vite/bundle.mjs', printed: await lab.run(node, ['vite.mjs']) };
+    },
+  },
+];
+
+function testBundles(cost: number | null): void {
+  for (const { name, formats, warning, bundle } of bundlers) {
+    for (const format of formats) {
+      test(`${name} bundles a program of ${format} without other warnings, and it records`, async (t) => {
+        const { file, printed } = await bundle(format);
+        assert.match(printed, cost === null ? warning : none);
+        t.diagnostic(`${file}: ${(statSync(join(lab.folder, file)).size / 1024).toFixed(1)} KB`);
+        await records([node, file], cost);
+      });
+    }
+  }
+}
 
 describe('the packed client', { timeout: 900_000 }, () => {
-  let lab: PackedLab;
-  let server: LiveServer;
-  const node = nodeOfHost();
   before(async () => {
     [lab, server] = await Promise.all([openPackedLab(), startServer()]);
     await lab.install(`./${lab.tarball}`, ...tools);
@@ -31,12 +106,6 @@ describe('the packed client', { timeout: 900_000 }, () => {
     lab.stop();
     await server.stop();
   });
-  const records = (...command: [string, ...string[]]) => runAgainst(lab, server, ...command);
-  const bin = (name: string): string => join(lab.folder, 'node_modules/.bin', name);
-
-  function tellSize(t: TestContext, file: string): void {
-    t.diagnostic(`${file}: ${(statSync(join(lab.folder, file)).size / 1024).toFixed(1)} KB`);
-  }
 
   for (const [kind, module] of [
     ['esm', 'nodenext'],
@@ -57,51 +126,26 @@ describe('the packed client', { timeout: 900_000 }, () => {
         }),
       );
       await lab.run(bin('tsc'), ['-p', `${kind}/tsconfig.json`]);
-      await records(node, `${kind}/${outDir}/program.js`);
+      await records([node, `${kind}/${outDir}/program.js`]);
     });
   }
-
-  for (const format of ['esm', 'cjs'] as const) {
-    test(`a bundle of esbuild in the format ${format} records`, async (t) => {
-      const file = `${format}/esbuild-bundle.js`;
-      const options = ['--bundle', '--platform=node', '--minify', `--format=${format}`];
-      await lab.run(bin('esbuild'), [`${format}/program.js`, ...options, `--outfile=${file}`]);
-      tellSize(t, file);
-      await records(node, file);
-    });
-
-    test(`a bundle of webpack from ${format} records`, async (t) => {
-      lab.write(
-        'webpack.cjs',
-        `require('webpack')({ mode: 'production', target: 'node20', entry: './${format}/program.js',
-          output: { path: __dirname + '/webpack-${format}', filename: 'bundle.cjs' } },
-          (error, stats) => { if (error || stats.hasErrors() || stats.hasWarnings()) {
-            console.error(String(error ?? stats)); process.exitCode = 1; } });`,
-      );
-      await lab.run(node, ['webpack.cjs']);
-      const file = `webpack-${format}/bundle.cjs`;
-      tellSize(t, file);
-      await records(node, file);
-    });
-  }
-
-  test('a bundle of Vite records', async (t) => {
-    lab.write(
-      'vite.mjs',
-      `import { build } from 'vite';
-      await build({ logLevel: 'warn', ssr: { noExternal: true },
-        build: { ssr: 'esm/program.js', outDir: 'vite', minify: true,
-          rollupOptions: { output: { entryFileNames: 'bundle.mjs' } } } });`,
-    );
-    await lab.run(node, ['vite.mjs']);
-    tellSize(t, 'vite/bundle.mjs');
-    await records(node, 'vite/bundle.mjs');
-  });
 
   for (const file of ['esm/program.js', 'esm/program.ts', 'cjs/program.js']) {
-    test(`Bun runs ${file}, which records`, () => records(bin('bun'), 'run', file));
+    test(`Bun runs ${file}, which records`, () => records([bin('bun'), 'run', file]));
   }
 
   test('the newest Node.js runs an ES module, which records', () =>
-    records(process.execPath, 'esm/program.js'));
+    records([process.execPath, 'esm/program.js']));
+
+  testBundles(null);
+
+  describe('with the price list, which is an optional package', () => {
+    before(() => lab.install('@pydantic/genai-prices'));
+
+    for (const file of ['esm/program.js', 'cjs/program.js']) {
+      test(`${file} records a cost`, () => records([node, file], knownCost));
+    }
+
+    testBundles(knownCost);
+  });
 });

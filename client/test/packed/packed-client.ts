@@ -10,18 +10,19 @@ import type { LiveServer } from '../support/server.ts';
 
 const client = fileURLToPath(new URL('../../', import.meta.url));
 
-/** What a user's program does, in any kind of module. `start` gets the client, and the URL and the key are its arguments. */
+/** What a user's program does, in any kind of module. The URL and the API key are its arguments. */
 const program = `
 async function run(TraceTally) {
   const [baseUrl, apiKey] = process.argv.slice(2);
   const tally = new TraceTally({ baseUrl, apiKey });
   const recorded = await tally.record({ model: 'packed', input: 'Gr\\u00fc\\u00dfe', cost_usd: 0.5 });
   tally.enqueue({ model: 'packed', latency_ms: 5 });
+  tally.measure({ model: 'gpt-4o', provider: 'openai' }, (set) => set({ prompt_tokens: 1000 }));
   await tally.close();
-  const { total } = await tally.traces.list();
+  const { traces, total } = await tally.traces.list();
   const [first] = await tally.analytics.byModel();
-  if (recorded.input !== 'Gr\\u00fc\\u00dfe' || total !== 2 || first.model !== 'packed') throw new Error('wrong data');
-  console.log('recorded', total);
+  if (recorded.input !== 'Gr\\u00fc\\u00dfe' || first.model !== 'packed') throw new Error('wrong data');
+  console.log('recorded', total, 'cost', traces.find(({ model }) => model === 'gpt-4o').cost_usd);
 }
 `;
 
@@ -30,7 +31,8 @@ const typed = program
   .replace('new TraceTally', 'new Client')
   .replace('const recorded =', 'const recorded: Trace | null =')
   .replace('recorded.input', 'recorded?.input')
-  .replace('first.model', 'first?.model');
+  .replace('first.model', 'first?.model')
+  .replace(').cost_usd', ')?.cost_usd');
 
 const typedRun = `declare const process: { argv: string[] };\n${typed}\nvoid run(TraceTally);\n`;
 
@@ -45,6 +47,7 @@ export interface PackedLab {
   folder: string;
   /** Writes a file below the folder. */
   write(path: string, content: string): void;
+  /** Runs a program to its end, and returns what it printed. Fails if the program does. */
   run(command: string, args: readonly string[]): Promise<string>;
   /** Installs packages from the registry, or the tarball. */
   install(...packages: readonly string[]): Promise<void>;
@@ -67,7 +70,7 @@ export async function openPackedLab(): Promise<PackedLab> {
     });
     const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
     assert.equal(await ended, 0, `${command} ${args.join(' ')}\n${stdout}${stderr}`);
-    return stdout;
+    return stdout + stderr;
   }
 
   const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--no-update-notifier'];
@@ -88,13 +91,18 @@ export async function openPackedLab(): Promise<PackedLab> {
   };
 }
 
-/** Runs a program with a key of its own, and checks that it has recorded its traces. */
+/** The cost of 1,000 tokens with the price list, which is an optional package. */
+export const knownCost = 0.0025;
+
+/** Runs a program with an API key of its own, and checks that it has recorded its traces. Without the price list, one has no cost. */
 export async function runAgainst(
   lab: PackedLab,
   server: LiveServer,
-  ...command: readonly [string, ...string[]]
+  command: readonly [string, ...string[]],
+  cost: number | null = null,
 ): Promise<void> {
   const [name, ...args] = command;
   const printed = await lab.run(name, [...args, server.url, await server.freshKey()]);
-  assert.match(printed, /recorded 2/);
+  assert.match(printed, new RegExp(`recorded 3 cost ${cost}`));
+  assert.equal(printed.includes('prices_missing'), cost === null, printed);
 }

@@ -31,11 +31,11 @@ describe('the packed client, installed in an empty folder', () => {
 
   test('it records from an ES module with the Node.js of the host', async () => {
     lab.write('program.mjs', programs.esm);
-    await runAgainst(lab, server, nodeOfHost(), 'program.mjs');
+    await runAgainst(lab, server, [nodeOfHost(), 'program.mjs']);
   });
 
   test('it records from CommonJS with the Node.js of the host', async () => {
     lab.write('program.cjs', programs.commonjs);
-    await runAgainst(lab, server, nodeOfHost(), 'program.cjs');
+    await runAgainst(lab, server, [nodeOfHost(), 'program.cjs']);
   });
 });
