@@ -267,6 +267,7 @@ export const limits = Object.freeze({
   // The metrics.
   metricsConnectionsMax: 32,
   metricsTeamsMax: 1_000,
+  metricsNamesMsMax: 1_000,
 
   // Keys and sign-in.
   keyCacheEntriesMax: 10_000,

@@ -4,6 +4,8 @@ import type { Distribution } from './counts.ts';
 import { declarations } from './declarations.ts';
 import type { Declaration, MetricName } from './declarations.ts';
 import type { Recorder } from './recorder.ts';
+import { openTeamNames } from './team-names.ts';
+import type { FindTeamName } from './team-names.ts';
 
 /** What is read when the metrics are asked for, not counted. */
 export interface Readings {
@@ -13,7 +15,7 @@ export interface Readings {
   replyBytes(): number;
   waiting(): { rows: number; bytes: number };
   /** Asked for only when a team first appears in the metrics. Null if there is no such team any more. */
-  teamName(id: string): Promise<string | null>;
+  teamName: FindTeamName;
 }
 
 export interface Exposition {
@@ -105,18 +107,12 @@ function readSamples(recorder: Recorder, readings: Readings) {
 }
 
 function openTeamSamples({ teamUsage }: Recorder, { teamName }: Readings) {
-  const names = new Map<string, string>();
-
-  async function learn(id: string): Promise<void> {
-    // Without an answer of the database the team is left out until the next time, and everything else is shown.
-    const name = await teamName(id).catch(() => null);
-    if (name !== null) names.set(id, name);
-  }
+  const namesOf = openTeamNames(teamName);
 
   return async (part: 'traces' | 'dollars'): Promise<readonly Sample[]> => {
     if (teamUsage === null) return [];
     const { teams, others } = teamUsage;
-    for (const id of teams.keys()) if (!names.has(id)) await learn(id);
+    const names = await namesOf(teams.keys());
     const samples = [...teams].flatMap(([id, usage]) => {
       const team = names.get(id);
       return team === undefined ? [] : [{ labels: { team }, value: usage[part] }];

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { CountsByName, Distribution } from '../../src/metrics/counts.ts';
 import { Recorder } from '../../src/metrics/recorder.ts';
+import { openTeamNames } from '../../src/metrics/team-names.ts';
 
 test('a distribution counts each value up to its bound, which is included', () => {
   const distribution = new Distribution([1, 10]);
@@ -29,4 +30,24 @@ test('the tails are those of the last report and what was committed since', () =
   recorder.noteRoll({ tails: { hot: 0, wide: 55 }, roll: { speed: 'hot', rows: 15, tookMs: 2 } });
   assert.deepEqual(recorder.tails, { hot: 0, wide: 55 });
   assert.equal(recorder.rolls.hot.rows, 15);
+});
+
+test('a name of a team that never arrives is not waited for, and one that cannot be read is asked for again', async (t) => {
+  const alive = setInterval(() => {}, 1_000);
+  t.after(() => clearInterval(alive));
+  const stuck = openTeamNames(() => new Promise(() => {}), 1);
+  for (let i = 0; i < 2; i++) assert.deepEqual([...(await stuck(['a']))], []);
+
+  const asked: string[] = [];
+  let isBroken = true;
+  const namesOf = openTeamNames(async (id) => {
+    asked.push(id);
+    if (isBroken && id === 'a') throw new Error('the database is away');
+    return `team ${id}`;
+  }, 60_000);
+  assert.deepEqual([...(await namesOf(['a', 'b']))], [['b', 'team b']]);
+  isBroken = false;
+  const names = await namesOf(['a', 'b']);
+  assert.deepEqual([names.get('a'), names.get('b')], ['team a', 'team b']);
+  assert.deepEqual(asked, ['a', 'b', 'a'], 'a known name is not asked for again');
 });

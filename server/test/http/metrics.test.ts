@@ -2,10 +2,11 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { generateKey } from '../../src/core/api-key.ts';
+import { sentNames, traceFields } from '../../src/core/trace-fields.ts';
 import { declarations } from '../../src/metrics/declarations.ts';
 import { eventually } from '../support/eventually.ts';
-import { scrape } from '../support/metrics.ts';
-import { spanOf, spansRequest } from '../support/otlp.ts';
+import { parseMetrics, scrape } from '../support/metrics.ts';
+import { chatAttributes, spanOf, spansRequest } from '../support/otlp.ts';
 import { startTestService } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
 
@@ -150,34 +151,60 @@ test('a tail that cannot be rolled up is shown, and each failure is counted', as
   });
 });
 
-test('metrics never show prompts, answers, labels, users, keys or headers', async (t) => {
+test('metrics never show prompts, answers, labels, users, keys, tokens, sessions or headers', async (t) => {
+  const canary = 'canaryzqxj';
+  const token = `${canary}-token-of-the-port`;
+  const service = await startTestService({
+    flags: { ...listen, 'metrics-teams': '5' },
+    env: { TRACETALLY_METRICS_TOKEN: token },
+  });
+  t.after(() => service.stop());
+  const { key, keyId, teamId } = await service.keyFor('shown-team');
+  const call = async (status: number, ...request: Parameters<TestService['call']>) => {
+    const answer = await service.call(...request);
+    assert.equal(answer.status, status, answer.text);
+    return answer;
+  };
+  const texts = sentNames.filter((name) => ['label', 'text'].includes(traceFields[name].kind));
+  const trace = Object.fromEntries(texts.map((name) => [name, canary]));
+
+  const headers = { 'user-agent': canary, 'idempotency-key': canary };
+  await call(201, key, 'POST', '/traces', { ...trace, metadata: { [canary]: canary } }, headers);
+  await call(201, key, 'POST', '/traces/batch', { traces: [trace, { latency_ms: canary }] });
+  const span = spanOf({ attributes: chatAttributes({ 'user.id': canary, [canary]: canary }) });
+  await call(200, key, 'POST', '/v1/traces', spansRequest([span]));
+  await call(201, key, 'POST', `/traces?${canary}=1`, trace);
+  await call(422, key, 'POST', '/traces', { ...trace, latency_ms: canary });
+  await call(404, key, 'GET', `/traces/${canary}`);
+  await call(404, key, 'DELETE', `/${canary}`);
+  await call(401, canary, 'GET', '/traces');
+  const session = await call(201, null, 'POST', '/session', { key });
+  const cookie = /=([^;]+)/.exec(session.headers.get('set-cookie') ?? '')?.[1] ?? assert.fail();
+  await call(200, key, 'GET', `/analytics/query?model=${canary}`);
+
+  const response = await fetch(service.metricsUrl ?? '', {
+    headers: { authorization: `Bearer ${token}` },
+  });
+  const { text } = parseMetrics(await response.text());
+  assert.match(text, /tracetally_team_traces_total\{team="shown-team"\} 4\n/);
+  for (const secret of [canary, key, keyId, teamId, cookie, 'tt_', service.databasePath])
+    assert.ok(!text.includes(secret), secret);
+});
+
+test('a team whose name cannot be looked up is left out of a scrape until it can', async (t) => {
   const service = await startTestService({ flags: { ...listen, 'metrics-teams': '5' } });
   t.after(() => service.stop());
-  const { key, keyId } = await service.keyFor('shown-team');
-  const canary = 'canaryzqxj';
-  const trace = Object.fromEntries(
-    [
-      'model',
-      'input',
-      'output',
-      'feature_name',
-      'user_identifier',
-      'session_id',
-      'error_message',
-      'error_type',
-      'environment',
-      'provider',
-    ].map((name) => [name, canary]),
-  );
-  const headers = { 'user-agent': canary, 'idempotency-key': canary };
-  assert.equal((await service.call(key, 'POST', '/traces', trace, headers)).status, 201);
-  await service.call(key, 'POST', `/traces?${canary}=1`, { ...trace, latency_ms: canary });
-  await service.call(key, 'GET', `/traces/${canary}?${canary}=${canary}`);
-  await service.call(key, 'DELETE', `/${canary}`);
-  await service.call(canary, 'GET', '/traces');
-  const { text } = await scrape(service);
-  assert.match(text, /shown-team/);
-  assert.doesNotMatch(text, new RegExp(`${canary}|${key}|${keyId}|tt_`));
+  const { key, team } = await service.keyFor();
+  assert.equal((await service.call(key, 'POST', '/traces', { model: 'm' })).status, 201);
+  await service.sql('alter table teams rename to teams_moved');
+  const { value, series } = await scrape(service);
+  assert.deepEqual(series('tracetally_team_traces_total'), []);
+  assert.equal(value('tracetally_traces_stored_total'), 1);
+  await service.sql('alter table teams_moved rename to teams');
+  await eventually('the team', 10_000, async () => {
+    const now = await scrape(service);
+    return now.value(`tracetally_team_traces_total{team="${team}"}`) === 1;
+  });
 });
 
 test('with --metrics-teams the usage of so many teams is shown, and the sum of the others', async (t) => {

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { generateKey } from '../../src/core/api-key.ts';
 import { eventually } from '../support/eventually.ts';
+import { scrape } from '../support/metrics.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
 import * as http from './helpers.ts';
@@ -15,7 +16,7 @@ let service: TestService;
 let team: KeyHolder;
 
 before(async () => {
-  service = await startTestService();
+  service = await startTestService({ flags: { 'metrics-listen': '127.0.0.1:0' } });
   team = await service.keyFor(canary('Team'));
 });
 after(() => service.stop());
@@ -258,4 +259,13 @@ test('after all of this the log has a line for each request and no content of an
   const lines = linesOf(service.log()).filter(({ msg }) => msg === 'request');
   assert.ok(lines.length >= Object.keys(refusedRequests).length + 10, `${lines.length} lines`);
   assert.doesNotMatch(service.log(), anyCanary);
+});
+
+test('nor have the metrics, which count them all', async () => {
+  const { text, series, value } = await scrape(service);
+  const counts = series('tracetally_http_requests_total').map(value);
+  const total = counts.reduce((sum, count) => sum + count, 0);
+  assert.ok(total >= Object.keys(refusedRequests).length + 10, `${total} requests`);
+  assert.doesNotMatch(text, anyCanary);
+  assert.ok(!text.includes(team.keyId) && !text.includes('tt_'));
 });
