@@ -1,10 +1,11 @@
 import { spawn } from 'node:child_process';
-import type { ChildProcess } from 'node:child_process';
+import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
+import { strangerEnvironment } from '../../server/scripts/pack.ts';
 import { spawnCli } from '../../server/test/support/cli.ts';
 import type { HowToRun } from '../../server/test/support/cli.ts';
 import { watchChild } from './children.ts';
@@ -32,22 +33,20 @@ export function startService(
   checkout: string | null = null,
   flags: readonly string[] = [],
 ): Promise<Running> {
-  return startLauncher(database, launcherOf(checkout), flags);
+  const args = [...serveArguments, ...flags];
+  return whenServing(spawnCli(args, environmentFor(database), launcherOf(checkout)));
 }
 
-/** The service that was installed from its npm package in this folder. */
+/** The service that was installed from its npm package in this folder, started as a stranger would. */
 export function startPacked(database: string, folder: string): Promise<Running> {
-  const launcher = join(folder, 'node_modules/tracetally/bin/tracetally.js');
-  return startLauncher(database, { launcher }, []);
+  const env = { ...strangerEnvironment, ...environmentFor(database) };
+  const launcher = join(folder, 'node_modules/.bin/tracetally');
+  return whenServing(spawn(launcher, serveArguments, { env }));
 }
 
-function startLauncher(
-  database: string,
-  how: HowToRun,
-  flags: readonly string[],
-): Promise<Running> {
-  const args = ['serve', '--port', '0', '--log-level', 'warn', ...flags];
-  const child = spawnCli(args, environmentFor(database), how);
+const serveArguments = ['serve', '--port', '0', '--log-level', 'warn'];
+
+function whenServing(child: ChildProcessWithoutNullStreams): Promise<Running> {
   child.stderr.pipe(process.stderr);
   return whenListening('the service', child);
 }
