@@ -12,8 +12,9 @@ import { postRequests, writingConnections as connections } from '../lab/writers.
 /** The usual interval of Prometheus. */
 const intervalS = 15;
 const scrapes = 200;
-/** The noise of one round is some percent, so there are more rounds than elsewhere, in turns. */
-const roundsFactor = 4;
+/** The noise of one round is some percent, so there are many short ones. */
+const roundsFactor = 8;
+const roundSeconds = 1;
 
 export const metrics: Bench = {
   name: 'metrics',
@@ -35,7 +36,8 @@ export const metrics: Bench = {
 
     async function microsPerRequest(service: Running, name: keyof typeof bodies): Promise<number> {
       const before = cpuSeconds(service.pid);
-      const { requests } = await fire(service.url, bodies[name], { connections, seconds });
+      const load = { connections, seconds: roundSeconds };
+      const { requests } = await fire(service.url, bodies[name], load);
       // Rolling follows the writes.
       await sleep(500);
       return ((cpuSeconds(service.pid) - before) * 1e6) / requests;
@@ -62,10 +64,11 @@ export const metrics: Bench = {
       await fire(url, bodies[name], { connections, seconds: warmUpSeconds });
     }
     const idle = await inTurns(rounds, { on: () => idleMs(on), off: () => idleMs(off) });
-    const busy = await inTurns(rounds * roundsFactor, {
-      on: () => microsPerRequest(on, 'on'),
-      off: () => microsPerRequest(off, 'off'),
-    });
+    const busy = await inTurns(
+      rounds * roundsFactor + 1,
+      { on: () => microsPerRequest(on, 'on'), off: () => microsPerRequest(off, 'off') },
+      { bothOrders: true },
+    );
     const { ms, kilobytes } = await scrapeMs();
     await Promise.all([on.stop(), off.stop()]);
     const ofScrapes = (ms / (intervalS * 1_000)) * 100;
