@@ -11,11 +11,14 @@ RUN npm install -g --prefix /opt/tracetally /tmp/tracetally-*.tgz \
 
 FROM ${NODE_IMAGE}
 COPY --from=build /opt/tracetally /opt/tracetally
-RUN install -d -o 10001 -g 10001 -m 700 /data
+ARG PACKAGE=/opt/tracetally/lib/node_modules/tracetally
+RUN install -d -o 10001 -g 10001 -m 700 /data $PACKAGE/.cache
 ENV PATH=/opt/tracetally/bin:$PATH \
     TRACETALLY_HOST=0.0.0.0 \
     TRACETALLY_DATABASE=sqlite:/data/tracetally.db
 USER 10001:10001
+# Compiled code, which nearly halves the time to start. Node.js keeps it by user, and later only /data can be written.
+RUN NODE_COMPILE_CACHE=$PACKAGE/.cache node $PACKAGE/bin/warm-up.js
 WORKDIR /data
 VOLUME /data
 EXPOSE 4000

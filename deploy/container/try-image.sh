@@ -76,6 +76,9 @@ curl -fsS "$url/" | grep -q '<script type="module"' || fail 'There is no dashboa
 for folder in / /opt/tracetally /etc; do
   if podman exec --user 0 "$name" touch "$folder/written" 2>/dev/null; then fail "$folder can be written."; fi
 done
+# Not grep -q, which would end the program before it has printed everything.
+podman exec --env NODE_DEBUG_NATIVE=COMPILE_CACHE "$name" tracetally --version 2>&1 | grep 'was accepted' >/dev/null ||
+  fail 'The compiled code in the image is not used.'
 
 podman kill --signal KILL "$name" >/dev/null
 podman wait "$name" >/dev/null

@@ -1,25 +1,43 @@
 // A compile cache halves the time to start. In a checkout it also saves memory: the sources are TypeScript, and the compiler that strips
 // their types stays in memory, about 40 MB in each thread, unless the cache has the result.
 import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync } from 'node:fs';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { enableCompileCache } from 'node:module';
+import { homedir } from 'node:os';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-const warmUp = fileURLToPath(new URL('warm-up.js', import.meta.url));
+const beside = (path) => fileURLToPath(new URL(path, import.meta.url));
 
 export function useCompileCache(isCheckout) {
-  // A package brings its own folder, since it may be the only one there that it may write to.
-  const place = isCheckout ? '../../node_modules/.cache/tracetally' : '../.cache';
-  const folder = fileURLToPath(new URL(place, import.meta.url));
+  if (isCheckout) return useForSources(beside('../../node_modules/.cache/tracetally'));
+  // The operator has chosen a folder, and Node.js uses it already.
+  if (process.env.NODE_COMPILE_CACHE) return;
+  // The installation may belong to another user, such as root.
+  enableFirst([() => beside('../.cache'), () => join(homedir(), '.cache/tracetally')]);
+}
+
+function useForSources(folder) {
   const isNew = !existsSync(folder);
-  try {
-    mkdirSync(folder, { recursive: true });
-  } catch {
-    // An installation that cannot be written works too, only slower.
-    return;
+  if (enableFirst([() => folder]) && isNew) {
+    spawnSync(process.execPath, [beside('warm-up.js')], { stdio: 'ignore' });
   }
-  // Worker threads read the variable.
-  process.env.NODE_COMPILE_CACHE = folder;
-  if (isNew && isCheckout) spawnSync(process.execPath, [warmUp], { stdio: 'ignore' });
-  enableCompileCache(folder);
+}
+
+/** Enables the first folder that can be read, or none. If it cannot be written, as in a container, what is in it is used all the same. */
+function enableFirst(places) {
+  for (const place of places) {
+    try {
+      const folder = place();
+      mkdirSync(folder, { recursive: true });
+      accessSync(folder, constants.R_OK | constants.X_OK);
+      // Worker threads read the variable.
+      process.env.NODE_COMPILE_CACHE = folder;
+      enableCompileCache(folder);
+      return true;
+    } catch {
+      // The next one, or slower without.
+    }
+  }
+  return false;
 }

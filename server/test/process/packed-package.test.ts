@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import type { ChildProcessWithoutNullStreams } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
@@ -44,7 +44,7 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     const launcher = join(folder, 'node_modules/.bin/tracetally');
     service = spawn(launcher, ['--port', '0', '--metrics-listen', '127.0.0.1:0'], {
       cwd: folder,
-      env: strangerEnvironment,
+      env: { ...strangerEnvironment, NODE_COMPILE_CACHE: join(folder, 'compiled') },
     });
     let stdout = '';
     let stderr = '';
@@ -72,9 +72,13 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     // What it prints can be pasted.
     assert.match(stdout, /npx tracetally/);
 
+    const ownCache = join(folder, 'node_modules/tracetally/.cache');
+    assert.ok(!existsSync(ownCache), 'the folder that the operator chose is used');
     await runToEnd(launcher, ['verify'], { cwd: folder, env: strangerEnvironment });
+    assert.ok(existsSync(ownCache), 'by default, the package has its own');
     service.kill('SIGTERM');
     assert.equal(await ended, 0, stderr);
+    assert.notDeepEqual(readdirSync(join(folder, 'compiled')), []);
   });
 });
 
