@@ -3,7 +3,7 @@ import { freePort } from '../../server/test/process/helpers.ts';
 import type { Bench } from '../lab/bench.ts';
 import { smallPayloads } from '../lab/bodies.ts';
 import { fire } from '../lab/load.ts';
-import { cpuSeconds, startService } from '../lab/processes.ts';
+import { preciseCpuSeconds as cpuSeconds, startService } from '../lab/processes.ts';
 import type { Running } from '../lab/processes.ts';
 import { inTurns } from '../lab/rounds.ts';
 import { median, medianRatio } from '../lab/statistics.ts';

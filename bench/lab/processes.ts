@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process';
 import type { ChildProcess, ChildProcessWithoutNullStreams } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
@@ -117,6 +117,13 @@ export function cpuSeconds(pid: number): number {
   const [, ...fields] = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]?.split(' ') ?? [];
   const ticksPerSecond = 100;
   return (Number(fields[10]) + Number(fields[11])) / ticksPerSecond;
+}
+
+/** The same to the nanosecond, for differences of less than a clock tick. No thread may end in between. */
+export function preciseCpuSeconds(pid: number): number {
+  const threads = globSync(`/proc/${pid}/task/*/schedstat`);
+  const nanos = threads.map((file) => Number(readFileSync(file, 'utf8').split(' ')[0]));
+  return nanos.reduce((sum, value) => sum + value, 0) / 1e9;
 }
 
 export function residentMb(pid: number): number {
