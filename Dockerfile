@@ -17,7 +17,7 @@ ENV PATH=/opt/tracetally/bin:$PATH \
     TRACETALLY_HOST=0.0.0.0 \
     TRACETALLY_DATABASE=sqlite:/data/tracetally.db
 USER 10001:10001
-# Compiled code, which nearly halves the time to start. Node.js keeps it by user, and later only /data can be written.
+# Compiled code, without which a start takes 1.2 times as long. Node.js keeps it by user, and later only /data can be written.
 RUN NODE_COMPILE_CACHE=$PACKAGE/.cache node $PACKAGE/bin/warm-up.js
 WORKDIR /data
 VOLUME /data

@@ -1,4 +1,4 @@
-// A compile cache halves the time to start. In a checkout it also saves memory: the sources are TypeScript, and the compiler that strips
+// A compile cache shortens the start. In a checkout it also saves memory: the sources are TypeScript, and the compiler that strips
 // their types stays in memory, about 40 MB in each thread, unless the cache has the result.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
