@@ -31,6 +31,7 @@ const overview = (wishes: Partial<OverviewRoute> = {}): OverviewRoute => ({
   share: null,
   form: 'charts',
   measure: 'cost',
+  uncosted: false,
   ...wishes,
 });
 const users = (wishes: Partial<UsersRoute> = {}): UsersRoute => ({
