@@ -3,9 +3,9 @@ import { test } from 'node:test';
 import type { Locator, Page } from 'playwright-core';
 import type { Trace, TraceInput } from '../../client/src/api-types.ts';
 import { setOwnPrice } from '../../server/test/support/own-price.ts';
-import { stumblingBlocks } from './support/axe.ts';
+import { isClearInBothThemes } from './support/axe.ts';
 import { hostileTexts } from './support/hostile-text.ts';
-import { fits, phone } from './support/phone.ts';
+import { allCanBePressed, fits, phone } from './support/phone.ts';
 import { recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
 import type { Visit } from './support/stage.ts';
@@ -67,11 +67,15 @@ test(
     const rows = await openFormula(visit, stored);
     assert.deepEqual(rows, [
       ['Other input', '200', '× $2.50', '$0.0005'],
-      ['Output', '100', '× $10.00', '$0.0010'],
       ['Input read from the cache', '800', '× $1.25', '$0.0010'],
+      ['Output', '100', '× $10.00', '$0.0010'],
       ['Cost', '', '', '$0.0025'],
     ]);
     await addsUp(rows, stored);
+    await origin(page)
+      .locator('summary')
+      .getByText('200 × $2.50 + 800 × $1.25 + 100 × $10.00 per million = $0.0025')
+      .waitFor();
     assert.match(
       await origin(page).innerText(),
       /Prices of gpt-4o from openai in the price list of the server\./,
@@ -80,8 +84,11 @@ test(
     const large = await recordOne(service, key, tiered);
     const largeRows = await openFormula(visit, large);
     await addsUp(largeRows, large);
-    assert.match(largeRows[0]?.[0] ?? '', /^Input\s+price above 200,000 input tokens$/);
     assert.equal(largeRows[0]?.[2], '× $2.50');
+    assert.match(
+      await origin(page).innerText(),
+      /, for calls with more than 200,000 input tokens\./,
+    );
 
     const dated = await recordOne(service, key, { model: 'o3', ...call });
     await addsUp(await openFormula(visit, dated), dated);
@@ -186,8 +193,8 @@ test(
   inBrowser(async ({ page, service, key, open, go }) => {
     const names = hostileTexts
       .map((text) => text.toWellFormed())
-      .filter((text, index) => index % 6 === 0 && text.length <= 255);
-    assert.ok(names.length >= 10);
+      .filter((text, index) => index % 10 === 0 && text.length <= 255);
+    assert.ok(names.length >= 6);
     const ids: string[] = [];
     for (const model of names) ids.push((await recordOne(service, key, { model, ...call })).id);
     await open('#/traces');
@@ -210,29 +217,21 @@ test(
   }),
 );
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(
-    `axe finds no problem in an explained cost in the ${colorScheme} theme, and it fits on a phone`,
-    inBrowser(
-      async ({ page, service, key, open, go }) => {
-        const isFine = async (): Promise<void> => {
-          assert.deepEqual(await stumblingBlocks(page, colorScheme), []);
-          await fits(page);
-        };
-        const most = { prompt_tokens: 2_147_483_647, completion_tokens: 2_147_483_647 };
-        const large = await recordOne(service, key, { ...tiered, ...most, cache_read_tokens: 7 });
-        const none = await recordOne(service, key, { ...call, model: 'm'.repeat(255) });
-        await open(`#/traces/${large.id}`);
-        await isFine();
-        await origin(page).locator('summary').click();
-        await formula(origin(page));
-        await isFine();
-        await go(`#/traces/${none.id}`);
-        await page.getByRole('region', { name: 'Why there is no cost' }).waitFor();
-        await page.getByText('There is no price for this model').waitFor();
-        await isFine();
-      },
-      { colorScheme, reducedMotion: 'reduce', ...phone },
-    ),
-  );
-}
+test(
+  'axe finds no problem in an explained cost in either theme, and it fits on a phone',
+  inBrowser(async ({ page, service, key, open, go }) => {
+    const most = { prompt_tokens: 2_147_483_647, completion_tokens: 2_147_483_647 };
+    const large = await recordOne(service, key, { ...tiered, ...most, cache_read_tokens: 7 });
+    const none = await recordOne(service, key, { ...call, model: 'm'.repeat(255) });
+    await open(`#/traces/${large.id}`);
+    await origin(page).locator('summary').click();
+    await formula(origin(page));
+    await fits(page);
+    await isClearInBothThemes(page);
+    await go(`#/traces/${none.id}`);
+    await page.getByText('There is no price for this model').waitFor();
+    await fits(page);
+    await allCanBePressed(page, 8);
+    await isClearInBothThemes(page);
+  }, phone),
+);

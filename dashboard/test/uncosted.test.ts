@@ -7,7 +7,7 @@ import { pricesSet } from '../../server/src/cli/prices-set.ts';
 import { reprice } from '../../server/src/cli/reprice.ts';
 import { parseCall } from '../../server/src/cli/usage.ts';
 import { repriceWords, setPriceWords } from '../src/parts/price-commands.ts';
-import { stumblingBlocks } from './support/axe.ts';
+import { isClearInBothThemes } from './support/axe.ts';
 import { hostileTexts } from './support/hostile-text.ts';
 import { allCanBePressed, fits, phone } from './support/phone.ts';
 import { record, recordOne } from './support/seed.ts';
@@ -109,12 +109,8 @@ test(
       assert.deepEqual((await rows(page))[0], ['mine', 'ollama', '3', '3']),
     );
     await panel(page).getByRole('row', { name: 'gpt-4o' }).getByRole('link').last().click();
-    await page.getByText('1 trace, newest first').waitFor();
-    await page
-      .getByRole('row', { name: /gpt-4o/ })
-      .getByRole('link')
-      .first()
-      .click();
+    await page.getByText('2 traces, newest first').waitFor();
+    await page.getByRole('row', { name: /chat/ }).getByRole('link').first().click();
     await page.getByText('runs without --price-missing-costs').waitFor();
     await page.getByRole('table', { name: 'What today’s prices give' }).waitFor();
     await page.goBack();
@@ -124,45 +120,38 @@ test(
   }),
 );
 
-for (const colorScheme of ['light', 'dark'] as const) {
-  test(
-    `hostile names of models without a cost are text, copied as one word, clear to axe in the ${colorScheme} theme, and fit on a phone`,
-    inBrowser(
-      async ({ page, service, key, open }) => {
-        const hostile = names.filter((name) => name.length <= 255);
-        await record(service, key, [
-          ...hostile.map((model) => ({ model, provider: model })),
-          { model: 'm'.repeat(255), provider: 'p'.repeat(255) },
-        ]);
-        await open('#/?costs=missing');
+test(
+  'hostile names of models without a cost are text, copied as one word, clear to axe in either theme, and fit on a phone',
+  inBrowser(
+    async ({ page, service, key, open }) => {
+      const hostile = names.filter((name, index) => index % 3 === 0 && name.length <= 255);
+      await record(service, key, [
+        ...hostile.map((model) => ({ model, provider: model })),
+        { model: 'm'.repeat(255), provider: 'p'.repeat(255) },
+      ]);
+      await open('#/?costs=missing');
+      await panel(page)
+        .getByRole('button', { name: /^Show all/ })
+        .click();
+      await eventually(async () => assert.ok((await rows(page)).length > hostile.length));
+      await isUntouched(page);
+      await fits(page);
+      await allCanBePressed(page, hostile.length * 3);
+      await isClearInBothThemes(page);
+      const shown = await rows(page);
+      for (const index of [0, 1, shown.length - 1]) {
+        const [model = ''] = shown[index] ?? [];
         await panel(page)
-          .getByRole('button', { name: /^Show all/ })
+          .getByRole('button', { name: 'Copy the command that sets a price for' })
+          .nth(index)
           .click();
-        await eventually(async () => assert.ok((await rows(page)).length > hostile.length));
-        await isUntouched(page);
-        await fits(page);
-        await allCanBePressed(page, hostile.length * 3);
-        assert.deepEqual(await stumblingBlocks(page, colorScheme), []);
-        const shown = await rows(page);
-        for (const index of [0, 1, shown.length - 1]) {
-          const [model = ''] = shown[index] ?? [];
-          await panel(page)
-            .getByRole('button', { name: 'Copy the command that sets a price for' })
-            .nth(index)
-            .click();
-          await eventually(async () => {
-            const command = await page.evaluate(() => navigator.clipboard.readText());
-            const [args = []] = argumentsOf([[command]]);
-            assert.deepEqual(parseCall(pricesSet, args.slice(2)).words, [model]);
-          });
-        }
-      },
-      {
-        colorScheme,
-        reducedMotion: 'reduce',
-        permissions: ['clipboard-read', 'clipboard-write'],
-        ...phone,
-      },
-    ),
-  );
-}
+        await eventually(async () => {
+          const command = await page.evaluate(() => navigator.clipboard.readText());
+          const [args = []] = argumentsOf([[command]]);
+          assert.deepEqual(parseCall(pricesSet, args.slice(2)).words, [model]);
+        });
+      }
+    },
+    { permissions: ['clipboard-read', 'clipboard-write'], ...phone },
+  ),
+);

@@ -63,7 +63,7 @@ function Models({ route, asked, whole }: UncostedCallsProps) {
   return (
     <>
       <div class="table-title">
-        <h3>Models of calls without a cost</h3>
+        <h2>Models of calls without a cost</h2>
         <DownloadCsv name="Calls without a cost" sheet={() => sheetOf(rows)} />
       </div>
       <UncostedTable route={route} rows={rows} other={state.value.other[0] ?? null} />

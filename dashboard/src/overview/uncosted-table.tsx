@@ -42,7 +42,7 @@ export function UncostedTable({ route, rows, other }: UncostedTableProps) {
               Calls
             </th>
             <th role="columnheader" scope="col" class="number">
-              Price
+              Set price
             </th>
           </tr>
         </thead>

@@ -10,20 +10,21 @@ interface CostFormulaProps {
 
 /** Tokens times prices, and their sum. The roles are explicit because narrow screens lay out the rows as cards. */
 export function CostFormula({ cost, totalName, caption }: CostFormulaProps) {
-  const { parts, price, computed_usd: total } = cost;
+  const { price, computed_usd: total } = cost;
   if (total === null) return null;
+  const parts = orderedParts(cost);
   const amounts = parts.map(({ usd }) => usd);
   const format = alignedMoney([...amounts, total]);
   const isRounded = amounts.some((usd) => decimalsOf(usd) > costDecimalsMax);
   return (
     <>
-      {price !== undefined && <PriceWords price={price} />}
+      {price !== undefined && <PriceWords price={price} parts={parts} />}
       <div class="table-card">
         <table class="table stacked-table cost-formula" role="table">
           <caption class="visually-hidden">{caption}</caption>
           <thead role="rowgroup">
             <tr role="row">
-              {['Tokens', 'Count', 'Price per million', 'Cost'].map((name, index) => (
+              {['Tokens', 'Count', 'Per million', 'Cost'].map((name, index) => (
                 <th key={name} role="columnheader" scope="col" class={index === 0 ? '' : 'number'}>
                   {name}
                 </th>
@@ -35,11 +36,6 @@ export function CostFormula({ cost, totalName, caption }: CostFormulaProps) {
               <tr key={part.kind} role="row">
                 <th role="rowheader" scope="row">
                   {partName(part, parts)}
-                  {part.above_input_tokens !== null && (
-                    <span class="muted small cost-tier">
-                      price above {exactCount(part.above_input_tokens)} input tokens
-                    </span>
-                  )}
                 </th>
                 <td role="cell" class="number">
                   {exactCount(part.count)}
@@ -58,7 +54,7 @@ export function CostFormula({ cost, totalName, caption }: CostFormulaProps) {
               <th role="rowheader" scope="row">
                 {totalName}
                 {isRounded && (
-                  <span class="muted small cost-tier">rounded to {costDecimalsMax} decimals</span>
+                  <span class="muted small"> rounded to {costDecimalsMax} decimals</span>
                 )}
               </th>
               <td role="cell" />
@@ -74,22 +70,42 @@ export function CostFormula({ cost, totalName, caption }: CostFormulaProps) {
   );
 }
 
+/** `200 × $2.50 + 100 × $10.00 per million = $0.0015`. */
+export function shortFormula(cost: TraceCost): string {
+  const parts = orderedParts(cost);
+  const products = parts
+    .filter(({ kind }) => kind !== 'request')
+    .map(({ count, price_usd: price }) => `${exactCount(count)} × ${exactMoney(price)}`);
+  const fees = parts.filter(({ kind }) => kind === 'request').map(({ usd }) => exactMoney(usd));
+  const tokens = products.length === 0 ? [] : [`${products.join(' + ')} per million`];
+  const sum = [...tokens, ...fees].join(' + ') || '0 tokens';
+  return `${sum} = ${exactMoney(cost.computed_usd ?? 0)}`;
+}
+
+/** The input before the output, each with its parts. */
+function orderedParts({ parts }: TraceCost): CostPart[] {
+  const order = Object.keys(kinds);
+  return parts.toSorted((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+}
+
 /** Where the prices come from. */
-function PriceWords({ price }: { price: CostPrice }) {
+function PriceWords({ price, parts }: { price: CostPrice; parts: readonly CostPart[] }) {
   const { source, provider, model, team_id: team, from } = price;
-  const start = from === null ? '' : `, from ${from} on`;
+  const above = Math.max(...parts.map((part) => part.above_input_tokens ?? 0));
+  const tier = above > 0 ? `, for calls with more than ${exactCount(above)} input tokens` : '';
+  const rest = `${from === null ? '' : `, from ${from} on`}${tier}`;
   return (
     <p>
       {source === 'list' ? (
         <>
           Prices of <bdi class="breaking name">{model}</bdi> from <bdi>{provider}</bdi> in the price
-          list of the server{start}.
+          list of the server{rest}.
         </>
       ) : (
         <>
           Your own prices of <bdi class="breaking name">{model}</bdi>, for{' '}
           {team === null ? 'all teams' : 'this team'}
-          {start}.
+          {rest}.
         </>
       )}
     </p>
@@ -100,11 +116,11 @@ type Kind = CostPart['kind'];
 
 const kinds: Record<Kind, { name: string; partOf?: Kind }> = {
   input: { name: 'Input' },
-  output: { name: 'Output' },
   cache_read: { name: 'Input read from the cache', partOf: 'input' },
   cache_write: { name: 'Input written to the cache', partOf: 'input' },
   cache_write_1h: { name: 'Input written to the cache for an hour', partOf: 'input' },
   input_audio: { name: 'Audio input', partOf: 'input' },
+  output: { name: 'Output' },
   output_audio: { name: 'Audio output', partOf: 'output' },
   reasoning: { name: 'Output for reasoning', partOf: 'output' },
   request: { name: 'Request' },

@@ -10,7 +10,7 @@ import { Skeleton } from '../parts/skeleton.tsx';
 import { useStore } from '../parts/store.ts';
 import { useSession } from '../session/session.ts';
 import { todayIn } from '../view/local-time.ts';
-import { CostFormula } from './cost-formula.tsx';
+import { CostFormula, shortFormula } from './cost-formula.tsx';
 
 /** Which prices the cost was computed with, or why there is none. Nothing if the app sent the cost. */
 export function CostOrigin({ trace }: { trace: Trace }) {
@@ -36,6 +36,9 @@ function LoadedOrigin({ trace, title }: { trace: Trace; title: string }) {
       <details open={isOpen} onToggle={(event) => setChoice(event.currentTarget.open)}>
         <summary class="payload-heading">
           <h2 id="cost-heading">{title}</h2>
+          {state.kind === 'ready' && isUpToDate(state.value) && (
+            <span class="muted small cost-short">{shortFormula(state.value)}</span>
+          )}
         </summary>
         {isOpen && (
           <div class="cost-body">
@@ -147,12 +150,15 @@ function RepriceCommand({ trace, at }: { trace: Trace; at: string }) {
 /** Where a price was looked for. */
 function Steps({ steps }: { steps: readonly string[] }) {
   return (
-    <ol class="cost-steps">
-      {steps.map((step, index) => (
-        <li key={index}>
-          <bdi class="breaking">{step}</bdi>
-        </li>
-      ))}
-    </ol>
+    <div class="cost-steps">
+      <p>Where a price was looked for:</p>
+      <ol>
+        {steps.map((step, index) => (
+          <li key={index}>
+            <bdi class="breaking">{step}</bdi>
+          </li>
+        ))}
+      </ol>
+    </div>
   );
 }

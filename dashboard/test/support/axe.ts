@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import axe from 'axe-core';
 import type { Page } from 'playwright-core';
 
@@ -19,4 +20,13 @@ export async function stumblingBlocks(page: Page, theme: keyof typeof rules): Pr
       ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
     );
   }, rules[theme]);
+}
+
+/** Nothing to stumble over in either theme, one after the other. */
+export async function isClearInBothThemes(page: Page): Promise<void> {
+  for (const theme of ['dark', 'light'] as const) {
+    await page.emulateMedia({ colorScheme: theme, reducedMotion: 'reduce' });
+    await page.locator(`:root[data-theme=${theme}]`).waitFor();
+    assert.deepEqual(await stumblingBlocks(page, theme), [], theme);
+  }
 }
