@@ -74,7 +74,7 @@ test(
     await addsUp(rows, stored);
     await origin(page)
       .locator('summary')
-      .getByText('200 × $2.50 + 800 × $1.25 + 100 × $10.00 per million = $0.0025')
+      .getByText('(200 × $2.50 + 800 × $1.25 + 100 × $10.00) ÷ 1,000,000 = $0.0025')
       .waitFor();
     assert.match(
       await origin(page).innerText(),

@@ -70,14 +70,14 @@ export function CostFormula({ cost, totalName, caption }: CostFormulaProps) {
   );
 }
 
-/** `200 × $2.50 + 100 × $10.00 per million = $0.0015`. */
+/** `(200 × $2.50 + 100 × $10.00) ÷ 1,000,000 = $0.0015`. */
 export function shortFormula(cost: TraceCost): string {
   const parts = orderedParts(cost);
   const products = parts
     .filter(({ kind }) => kind !== 'request')
     .map(({ count, price_usd: price }) => `${exactCount(count)} × ${exactMoney(price)}`);
   const fees = parts.filter(({ kind }) => kind === 'request').map(({ usd }) => exactMoney(usd));
-  const tokens = products.length === 0 ? [] : [`${products.join(' + ')} per million`];
+  const tokens = products.length === 0 ? [] : [`(${products.join(' + ')}) ÷ 1,000,000`];
   const sum = [...tokens, ...fees].join(' + ') || '0 tokens';
   return `${sum} = ${exactMoney(cost.computed_usd ?? 0)}`;
 }
