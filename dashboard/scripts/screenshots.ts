@@ -97,7 +97,11 @@ const scenes: readonly Scene[] = [
     viewport: { width: 1280, height: 840 },
     act: async (page) => {
       await go(page, '#/traces?feature_name=reports&model=gemini-2.5-pro');
-      await page.getByRole('row', { name: /reports/ }).getByRole('link').first().click();
+      await page
+        .getByRole('row', { name: /reports/ })
+        .getByRole('link')
+        .first()
+        .click();
       await page.getByRole('heading', { name: 'Computed cost' }).click();
       await page.getByRole('table', { name: 'How the cost was computed' }).waitFor();
       await page.mouse.move(0, 0);
