@@ -17,7 +17,7 @@ const connections = 8;
 
 export const spans: Bench = {
   name: 'spans',
-  asks: 'POST /v1/traces with 100 spans of model calls as protobuf, compared with the same calls in POST /traces/batch',
+  asks: 'POST /v1/traces with 100 spans of model calls as protobuf, compared with the same calls and fields in POST /traces/batch',
   async run(lab) {
     const { rounds, seconds, warmUpSeconds } = lab.plan;
     const database = await lab.emptyDatabase('spans');
@@ -42,7 +42,7 @@ export const spans: Bench = {
         method: 'POST',
         path: '/traces/batch?omit=input,output',
         key,
-        body: `{"traces":[${part.join(',')}]}`,
+        body: JSON.stringify({ traces: part.map(sameCall) }),
       })),
     );
     const asSpans = () => fire(service.url, spanRequests, { connections, seconds });
@@ -76,10 +76,28 @@ interface TraceBody {
   user_identifier: string;
 }
 
+const startMs = Date.now() - 60_000;
+const provider = 'openai';
+
+function responseModel({ model }: TraceBody): string {
+  return `${model}-2026-08-01`;
+}
+
+/** The fields that a span has, too, so that both store the same. */
+function sameCall(body: string, index: number): object {
+  const trace = JSON.parse(body) as TraceBody;
+  return {
+    ...trace,
+    provider,
+    response_model: responseModel(trace),
+    started_at: new Date(startMs).toISOString(),
+    run_id: Buffer.from(`${Math.floor(index / 10)}-run-${index % 10}`).toString('hex'),
+  };
+}
+
 /** The call as the official instrumentations report it. Ten calls share the span of an agent, which is not in the request. */
 function spanOf(body: string, index: number): OtlpSpan {
   const trace = JSON.parse(body) as TraceBody;
-  const startMs = Date.now() - 60_000;
   const message = (role: string, content: string): string =>
     JSON.stringify([{ role, parts: [{ type: 'text', content }] }]);
   return {
@@ -96,7 +114,8 @@ function spanOf(body: string, index: number): OtlpSpan {
       'server.port': 443,
       'gen_ai.request.temperature': 0.7,
       'gen_ai.response.finish_reasons': ['stop'],
-      'gen_ai.response.model': `${trace.model}-2026-08-01`,
+      'gen_ai.provider.name': provider,
+      'gen_ai.response.model': responseModel(trace),
       'gen_ai.response.id': `chatcmpl-${freshId}-${String(index).padStart(20, '0')}`,
       'gen_ai.usage.input_tokens': trace.prompt_tokens,
       'gen_ai.usage.output_tokens': trace.completion_tokens,

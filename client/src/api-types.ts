@@ -202,6 +202,70 @@ export interface BatchReply {
   rejected: Rejection[];
 }
 
+/** The price that applies to a call. */
+export interface CostPrice {
+  /** A price that an operator has set, or one of the price list. */
+  source: 'own' | 'list';
+  /** What the price list calls the provider; null for an own price. */
+  provider: string | null;
+  /** What the price list calls the model, or the name that the own price is for. */
+  model: string;
+  /** The team if the own price is for one team; otherwise null. */
+  team_id: string | null;
+  /** The first day (UTC) on which it applies; null if it has none. */
+  from: string | null;
+}
+
+/** One summand of a cost. */
+export interface CostPart {
+  /** The kind of tokens. Those that have a price of their own are not counted in `input` and `output`. `request` is a price per call. */
+  kind:
+    | 'input'
+    | 'output'
+    | 'cache_read'
+    | 'cache_write'
+    | 'cache_write_1h'
+    | 'input_audio'
+    | 'output_audio'
+    | 'reasoning'
+    | 'request';
+  /** The number of tokens; 1 for `request`. */
+  count: number;
+  /** US dollars per million tokens; for `request`, per request. */
+  price_usd: number;
+  /** If it is the price of a tier: it applies to calls with more input tokens than this. Null for the base price. */
+  above_input_tokens: number | null;
+  /** Count times price, exactly. */
+  usd: number;
+}
+
+/** The stored cost of a trace, and what prices give now. */
+export interface TraceCost {
+  /** Cost in US dollars. Sums are exact for up to 12 decimals and 15 significant digits. */
+  cost_usd: number | null;
+  /** Where `cost_usd` comes from: `client` if it was sent, `computed` if the server computed it from the tokens. Present only if the server computes missing costs. */
+  cost_source: 'client' | 'computed' | null;
+  /** Why there is no cost; null if there is one. `tokens_unknown`: the trace has no token counts. `price_unknown`: the model has no price. `tokens_unpriced`: the price does not say what these tokens cost. With `pricing_off` and `priced_later` there is a price now: posted traces are not priced by this server, or there was no price when the trace was recorded. */
+  reason:
+    | 'tokens_unknown'
+    | 'price_unknown'
+    | 'tokens_unpriced'
+    | 'pricing_off'
+    | 'priced_later'
+    | null;
+  /** Whether `tracetally reprice` would leave the cost as it is. If true and the cost was computed, it is the sum of `parts`. */
+  is_current: boolean;
+  /** When the call began: prices depend on it. ISO 8601 in UTC. */
+  at: string;
+  /** Where a price was looked for, in order, up to what was found. */
+  steps: string[];
+  price?: CostPrice | undefined;
+  /** What `computed_usd` is the sum of. Empty if it is null. */
+  parts: CostPart[];
+  /** The cost by present prices: the sum of `parts`, rounded half up at 12 decimals. Null if there is none. */
+  computed_usd: number | null;
+}
+
 /** Totals over the team's traces. */
 export interface Overview {
   total_calls: number;

@@ -12,6 +12,7 @@ import type {
   QueryRest,
   QueryRow,
   Trace,
+  TraceCost,
   TraceFilter,
   TraceList,
   TracePage,
@@ -28,6 +29,7 @@ import {
   overviewShape,
   providerRecordShape,
   queryReplyShape,
+  traceCostShape,
   traceListShape,
   tracePageShape,
   traceShape,
@@ -130,10 +132,12 @@ export class TraceReads {
 
   /** One trace. Throws a TraceTallyError with the code `trace_not_found` if the team has none with this id. */
   async get(id: string, { signal }: ReadOptions = {}): Promise<Trace> {
-    // An empty id or one of dots would be the path of another route.
-    if (/^\.{0,2}$/.test(id)) throw noSuchTrace();
-    const path = `/traces/${encodeURIComponent(id)}`;
-    return read<Trace>(this.#transport, path, traceShape, signal);
+    return read<Trace>(this.#transport, pathOfTrace(id), traceShape, signal);
+  }
+
+  /** Which prices the cost of a trace was computed with, or why it has none, and what the present prices give. Throws as `get` does. */
+  async cost(id: string, { signal }: ReadOptions = {}): Promise<TraceCost> {
+    return read<TraceCost>(this.#transport, `${pathOfTrace(id)}/cost`, traceCostShape, signal);
   }
 
   /**
@@ -172,9 +176,11 @@ export class TraceReads {
   }
 }
 
-function noSuchTrace(): TraceTallyError {
+/** An empty id or one of dots would be the path of another route. */
+function pathOfTrace(id: string): string {
+  if (!/^\.{0,2}$/.test(id)) return `/traces/${encodeURIComponent(id)}`;
   const detail = 'There is no trace with this id.';
-  return new TraceTallyError({ status: 404, code: 'trace_not_found', detail });
+  throw new TraceTallyError({ status: 404, code: 'trace_not_found', detail });
 }
 
 /** Totals over the team's traces, always up to date. The API key needs the scope `read` or `full`. */

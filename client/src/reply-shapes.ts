@@ -7,6 +7,9 @@ import type {
   TraceList,
   Rejection,
   BatchReply,
+  CostPrice,
+  CostPart,
+  TraceCost,
   Overview,
   ModelRecord,
   FeatureRecord,
@@ -74,6 +77,33 @@ export const rejectionShape: Shape<Rejection> = {
 export const batchReplyShape: Shape<BatchReply> = {
   traces: [listedTraceShape],
   rejected: [rejectionShape],
+};
+
+export const costPriceShape: Shape<CostPrice> = {
+  source: 'string',
+  provider: 'string|null',
+  model: 'string',
+  team_id: 'string|null',
+  from: 'string|null',
+};
+
+export const costPartShape: Shape<CostPart> = {
+  kind: 'string',
+  count: 'number',
+  price_usd: 'number',
+  above_input_tokens: 'number|null',
+  usd: 'number',
+};
+
+export const traceCostShape: Shape<TraceCost> = {
+  cost_usd: 'number|null',
+  cost_source: 'string|null',
+  reason: 'string|null',
+  is_current: 'boolean',
+  at: 'string',
+  steps: ['string'],
+  parts: [costPartShape],
+  computed_usd: 'number|null',
 };
 
 export const overviewShape: Shape<Overview> = {

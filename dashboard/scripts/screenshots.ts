@@ -92,6 +92,22 @@ const scenes: readonly Scene[] = [
     },
   },
   {
+    name: 'cost',
+    team: 'demo',
+    viewport: { width: 1280, height: 840 },
+    act: async (page) => {
+      await go(page, '#/traces?feature_name=reports&model=gemini-2.5-pro');
+      await page
+        .getByRole('row', { name: /reports/ })
+        .getByRole('link')
+        .first()
+        .click();
+      await page.getByRole('heading', { name: 'Computed cost' }).click();
+      await page.getByRole('table', { name: 'How the cost was computed' }).waitFor();
+      await page.mouse.move(0, 0);
+    },
+  },
+  {
     name: 'empty',
     team: 'empty',
     viewport: wide,
@@ -159,6 +175,22 @@ const conversation = {
   user_identifier: 'user-17',
 };
 
+/** Recorded without a cost, so the server computes it. */
+const report = {
+  model: 'gemini-2.5-pro',
+  provider: 'google',
+  input: 'Summarize the attached reports of the last quarter in one sentence.',
+  output: 'Revenue grew in every region, and support costs per order fell for the third time.',
+  prompt_tokens: 214_560,
+  cache_read_tokens: 180_224,
+  completion_tokens: 912,
+  reasoning_tokens: 768,
+  latency_ms: 9_320,
+  feature_name: 'reports',
+  user_identifier: 'user-4',
+  environment: 'production',
+};
+
 async function charts(page: Page): Promise<void> {
   await page.locator('.chart canvas').nth(4).waitFor();
   await page.locator('.change').first().waitFor();
@@ -172,7 +204,7 @@ try {
   await runCli(['demo', '--count', '48000', '--team', 'demo', '--days', '60', ...database]);
   const demoKey = await newKey('demo');
   await newKey('empty');
-  const server = await spawnServer(database);
+  const server = await spawnServer([...database, '--price-missing-costs']);
   try {
     await record(server.url, demoKey);
     const found = await findBrowser();
@@ -235,6 +267,7 @@ async function record(url: string, key: string): Promise<void> {
   });
   const failed = { error_message: '429 rate limit reached', error_type: 'rate_limit' };
   const traces = [
+    report,
     step('gpt-4o-mini', 0, 640),
     step('text-embedding-3-small', 700, 210),
     step('claude-sonnet-4', 960, 180, failed),

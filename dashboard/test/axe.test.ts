@@ -1,31 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import axe from 'axe-core';
-import type { Page } from 'playwright-core';
+import { stumblingBlocks } from './support/axe.ts';
 import { recordOne } from './support/seed.ts';
 import { openStage } from './support/stage.ts';
 
 const { inBrowser } = openStage();
-
-/** Colours are all in which the themes differ. */
-const rules = { light: null, dark: ['color-contrast'] };
-
-/** What a person with a disability would stumble over, as axe finds it, with the place. */
-async function stumblingBlocks(page: Page, only: string[] | null): Promise<string[]> {
-  // Typed in by the debugger, which the Content-Security-Policy does not stop, as it would a script tag.
-  if (!(await page.evaluate(() => 'axe' in globalThis))) await page.evaluate(axe.source);
-  return page.evaluate(async (values) => {
-    const run = (globalThis as unknown as { axe: typeof axe }).axe.run;
-    const { violations, passes } = await run(document, {
-      resultTypes: ['violations'],
-      ...(values !== null && { runOnly: { type: 'rule', values } }),
-    });
-    if (passes.length === 0) throw new Error('axe has looked at nothing');
-    return violations.map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html.slice(0, 200)).join(' | ')}`,
-    );
-  }, only);
-}
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(
@@ -33,7 +12,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     inBrowser(
       async ({ page, home, service, key, link, open, go }) => {
         const isClear = async (): Promise<void> =>
-          assert.deepEqual(await stumblingBlocks(page, rules[colorScheme]), []);
+          assert.deepEqual(await stumblingBlocks(page, colorScheme), []);
         await page.goto(home);
         await page.getByLabel('API key').waitFor();
         await isClear();

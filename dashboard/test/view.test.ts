@@ -31,6 +31,7 @@ const overview = (wishes: Partial<OverviewRoute> = {}): OverviewRoute => ({
   share: null,
   form: 'charts',
   measure: 'cost',
+  uncosted: false,
   ...wishes,
 });
 const users = (wishes: Partial<UsersRoute> = {}): UsersRoute => ({
@@ -56,7 +57,7 @@ test('an address is a view, and a view is an address', () => {
     ['#/?last=30d', overview({ question: withRange(lastDays(30)) }), ''],
     ['#/?period=all', overview({ question: withRange({ kind: 'all' }) }), ''],
     [
-      '#/?model=gpt-4o&model=claude&feature_name=&stack=environment&split=provider&share=calls&show=table&measure=errors',
+      '#/?model=gpt-4o&model=claude&feature_name=&stack=environment&split=provider&share=calls&show=table&measure=errors&costs=missing',
       overview({
         question: { range: null, filters: { model: ['gpt-4o', 'claude'], feature_name: [''] } },
         stack: 'environment',
@@ -64,6 +65,7 @@ test('an address is a view, and a view is an address', () => {
         share: 'calls',
         form: 'table',
         measure: 'errors',
+        uncosted: true,
       }),
       '',
     ],

@@ -25,11 +25,17 @@ export type TokenCounts = { readonly [K in TokenKind]?: number | null | undefine
 /** A price in millionths of a pico-dollar: per token, or per request. */
 export type UnitPrice = bigint;
 
-/** The price of a kind of token. With more input tokens than `above`, the price of the tier applies to the whole call. */
+/** With more input tokens than `above`, its price applies to the whole call. */
+interface Tier {
+  above: number;
+  price: UnitPrice;
+}
+
+/** The price of a kind of token. */
 export interface Rate {
   base: UnitPrice;
   /** From few tokens to many. */
-  tiers: readonly { above: number; price: UnitPrice }[];
+  tiers: readonly Tier[];
 }
 
 export interface Rates {
@@ -45,6 +51,8 @@ export interface CostPart {
   /** The number of tokens, or 1. */
   count: number;
   price: UnitPrice;
+  /** The bound of the tier that the price is of, in input tokens; null if it is the base price. */
+  above: number | null;
 }
 
 const kinds = Object.keys(tokenKinds) as readonly TokenKind[];
@@ -73,9 +81,12 @@ export function costParts(rates: Rates, counts: TokenCounts): CostPart[] | null 
     if (rate === undefined) continue;
     const count = (counts[kind] ?? 0) - pricedWithin(kind, rates, counts);
     if (count < 0) return null;
-    if (count > 0) parts.push({ kind, count, price: priceAt(rate, inputTokens) });
+    if (count <= 0) continue;
+    const tier = tierAt(rate, inputTokens);
+    parts.push({ kind, count, price: tier?.price ?? rate.base, above: tier?.above ?? null });
   }
-  if (rates.request > 0n) parts.push({ kind: 'request', count: 1, price: rates.request });
+  if (rates.request > 0n)
+    parts.push({ kind: 'request', count: 1, price: rates.request, above: null });
   return parts;
 }
 
@@ -115,10 +126,11 @@ function pricedWithin(kind: TokenKind, rates: Rates, counts: TokenCounts): numbe
   return sum;
 }
 
-function priceAt({ base, tiers }: Rate, inputTokens: number): UnitPrice {
-  let price = base;
-  for (const tier of tiers) if (inputTokens > tier.above) price = tier.price;
-  return price;
+/** Null if the base price applies. */
+function tierAt({ tiers }: Rate, inputTokens: number): Tier | null {
+  let last: Tier | null = null;
+  for (const tier of tiers) if (inputTokens > tier.above) last = tier;
+  return last;
 }
 
 /** Dollars per million tokens: one of them is a pico-dollar per token. */
@@ -150,6 +162,11 @@ export function dollarsPerMillion(price: UnitPrice): string {
 /** A price per request as dollars. */
 export function dollarsPerRequest(price: UnitPrice): string {
   return decimalText(price, 18);
+}
+
+/** What a part costs as dollars, with all of its decimals. */
+export function dollarsOfPart({ count, price }: CostPart): string {
+  return decimalText(BigInt(count) * price, 18);
 }
 
 /** Pico-dollars as the double that is nearest: up to a thousand dollars it reads back to the same pico-dollars. */

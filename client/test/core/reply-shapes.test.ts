@@ -21,6 +21,7 @@ type Ask = (client: TraceTally) => Promise<unknown>;
 const asks: Readonly<Record<string, Ask>> = {
   record: (client) => client.record({ model: 'm', input: 'i', feature_name: 'f' }),
   get: (client) => client.traces.get(trace.id),
+  cost: (client) => client.traces.cost(trace.id),
   list: (client) => client.traces.list({ omit: ['input', 'output', 'error_message'] }),
   overview: (client) => client.analytics.overview(),
   byModel: (client) => client.analytics.byModel(),

@@ -5,6 +5,7 @@ import type {
   QueryOptions,
   QueryReply,
   Trace,
+  TraceCost,
   TraceFilter,
   TraceList,
   TracePage,
@@ -26,6 +27,8 @@ export interface Reads {
   /** A part of a filtered list, also without whole payloads. */
   find(filter: TraceFilter, part: ListPart, signal?: AbortSignal): Promise<TraceList>;
   trace(id: string, signal?: AbortSignal): Promise<Trace>;
+  /** Where the cost of a trace comes from, or why it has none. */
+  traceCost(id: string, signal?: AbortSignal): Promise<TraceCost>;
 }
 
 export interface ListPart {
@@ -66,6 +69,7 @@ export function openReads(teamId: string, onRefused: (error: TraceTallyError) =>
     find: (filter, { limit, cursor }, signal) =>
       watched(traces.find({ filter, limit, cursor: cursor ?? undefined, ...shown, signal })),
     trace: (id, signal) => watched(isTraceId(id) ? traces.get(id, { signal }) : missing()),
+    traceCost: (id, signal) => watched(traces.cost(id, { signal })),
   };
 }
 

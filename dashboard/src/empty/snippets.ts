@@ -1,11 +1,11 @@
+import { flagWord, inShell } from '../format/shell.ts';
+
 /** The page has no key to show, so the snippets read it from this variable, as the client does. */
 const keyVariable = 'TRACETALLY_API_KEY';
 
 /** Creates a key that may record, and puts it into the environment. The command prints nothing but the key to standard output. */
 export function keySnippet(team: string): string {
-  // An equals sign for the unusual names, since a name may start with a dash.
-  const flag = /^\w[\w.-]*$/.test(team) ? `--team ${team}` : `--team=${inShell(team)}`;
-  const create = `npm run -s tracetally -- keys create ${flag} --scope ingest`;
+  const create = `npm run -s tracetally -- keys create ${flagWord('team', team)} --scope ingest`;
   return `export ${keyVariable}="$(${create})"`;
 }
 
@@ -44,11 +44,6 @@ export function clientSnippet(baseUrl: string): string {
     `// For any other model, record the call yourself:`,
     `await tally.record({ model: 'my-model', input: 'Hello!', output: 'Hi!', latency_ms: 840 });`,
   ].join('\n');
-}
-
-/** In single quotes, the shell interprets nothing except the quote itself. */
-function inShell(text: string): string {
-  return `'${text.replaceAll("'", String.raw`'\''`)}'`;
 }
 
 function inScript(text: string): string {

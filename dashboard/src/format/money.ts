@@ -58,6 +58,22 @@ function columnDecimals(costs: readonly number[]): number {
   return Math.min(room, decimalsForTwoDigits(smallest));
 }
 
+/** More digits of a cost are not stored. */
+export const costDecimalsMax = 12;
+
+/** Formats costs and their sum with all digits and the same number of decimals. */
+export function alignedMoney(costs: readonly number[]): (usd: number) => string {
+  const { format } = new Intl.NumberFormat('en-US', {
+    minimumFractionDigits: Math.max(2, ...costs.map(decimalsOf)),
+    maximumFractionDigits: 20,
+  });
+  return (usd) => `$${format(usd)}`;
+}
+
+export function decimalsOf(usd: number): number {
+  return allDigits.format(usd).split('.')[1]?.length ?? 0;
+}
+
 /** For the steps of a chart, which are round: `$0`, `$2`, `$0.50`. */
 export function axisMoney(usd: number): string {
   return Number.isInteger(usd) && usd < 10_000 ? `$${usd}` : shortMoney(usd);

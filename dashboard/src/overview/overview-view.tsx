@@ -32,6 +32,7 @@ import { Figures } from './figures.tsx';
 import type { Before } from './figures.tsx';
 import { NoCostHint } from './no-cost-hint.tsx';
 import { SeriesSection } from './series-section.tsx';
+import { UncostedCalls } from './uncosted-calls.tsx';
 import { useSeries } from './use-series.ts';
 
 export function OverviewView({ route }: { route: OverviewRoute }) {
@@ -75,6 +76,7 @@ export function OverviewView({ route }: { route: OverviewRoute }) {
           <Figures route={route} totals={whole?.totals ?? null} before={before} />
           {overview !== null && <AllTime route={route} asked={asked} overview={overview} />}
           {overview?.total_cost_usd === 0 && <NoCostHint />}
+          {whole !== null && <UncostedCalls route={route} asked={asked} whole={whole} />}
           <SeriesSection
             route={route}
             range={asked.range}

@@ -32,6 +32,8 @@ export interface OverviewRoute {
   form: 'charts' | 'table';
   /** Which of the stacked charts the table shows. */
   measure: MeasureName;
+  /** Whether the models of calls without a cost are listed. */
+  uncosted: boolean;
 }
 
 export interface UsersRoute {
@@ -70,6 +72,7 @@ const overviewDefaults = {
   share: null,
   form: 'charts',
   measure: 'cost',
+  uncosted: false,
 } as const;
 const usersDefaults = { question: noQuestion, search: '', order: 'cost' } as const;
 const tracesDefaults = { question: noQuestion, page: 1, cursor: null, text: '' } as const;
@@ -98,6 +101,7 @@ function overviewOf(question: Question, query: URLSearchParams): OverviewRoute {
     share: oneOf(['cost', 'calls'], query.get('share')) ?? overviewDefaults.share,
     form: oneOf(['charts', 'table'], query.get('show')) ?? overviewDefaults.form,
     measure: oneOf(measureNames, query.get('measure')) ?? overviewDefaults.measure,
+    uncosted: query.get('costs') === 'missing',
   };
 }
 
@@ -121,13 +125,17 @@ export const homeHref = '#/';
 type Wishes<R> = Partial<Omit<R, 'kind'>>;
 
 export function overviewHref(wishes: Wishes<OverviewRoute> = {}): string {
-  const { question, stack, split, share, form, measure } = { ...overviewDefaults, ...wishes };
+  const { question, stack, split, share, form, measure, uncosted } = {
+    ...overviewDefaults,
+    ...wishes,
+  };
   return href('#/', question, [
     ['stack', stack === overviewDefaults.stack ? '' : stack],
     ['split', split === overviewDefaults.split ? '' : split],
     ['share', share ?? ''],
     ['show', form === overviewDefaults.form ? '' : form],
     ['measure', measure === overviewDefaults.measure ? '' : measure],
+    ['costs', uncosted ? 'missing' : ''],
   ]);
 }
 

@@ -8,6 +8,7 @@ import { Status } from '../parts/status.tsx';
 import { tracesHref } from '../route/route.ts';
 import { useSession } from '../session/session.ts';
 import { PageHeading } from '../shell/page-heading.tsx';
+import { CostOrigin } from './cost-origin.tsx';
 import { Facts } from './facts.tsx';
 import { Metadata } from './metadata.tsx';
 import { Payload } from './payload.tsx';
@@ -69,6 +70,7 @@ function TraceContent({ trace }: { trace: Trace }) {
       {(trace.error_message !== null || trace.status === 'error') && (
         <Payload title="Error" text={trace.error_message} tone="error" />
       )}
+      <CostOrigin trace={trace} />
       <RelatedCalls trace={trace} />
       <div class="payloads">
         <Payload title="Input" text={trace.input} />

@@ -1,15 +1,16 @@
-import { formatDay, formatTimestamp } from '../core/clock.ts';
+import { formatTimestamp } from '../core/clock.ts';
 import { formatExactDollars } from '../core/money.ts';
+import { explainCost, reasonWithoutCost } from '../core/prices/explanation.ts';
+import type { Explanation } from '../core/prices/explanation.ts';
 import { loadPriceList } from '../core/prices/load-price-list.ts';
-import { OwnPrices, sinceEver } from '../core/prices/own-prices.ts';
-import type { PriceEntry } from '../core/prices/own-prices.ts';
-import type { PriceList } from '../core/prices/price-list.ts';
+import { OwnPrices } from '../core/prices/own-prices.ts';
 import { openPricer } from '../core/prices/pricer.ts';
-import type { Lookup, PricedCall, Quote } from '../core/prices/pricer.ts';
-import { costParts, dollarsPerMillion, dollarsPerRequest } from '../core/prices/rates.ts';
-import type { CostPart, TokenCounts } from '../core/prices/rates.ts';
+import type { PricedCall } from '../core/prices/pricer.ts';
+import { dollarsPerMillion, dollarsPerRequest } from '../core/prices/rates.ts';
+import type { TokenCounts } from '../core/prices/rates.ts';
 import { parseTimestamp } from '../core/timestamp.ts';
 import { OperatorError } from '../errors.ts';
+import { explanationJson } from '../http/cost-json.ts';
 import { limits } from '../limits.ts';
 import { storeFlags } from './command.ts';
 import type { Command } from './command.ts';
@@ -47,82 +48,32 @@ export const pricesExplain: Command = {
     const entries = await store.priceEntries();
     const list = await loadPriceList();
     const pricer = openPricer(new OwnPrices(entries), list);
-    const steps: string[] = [];
-    let found: Quote | null = null;
-    for (const lookup of pricer.lookups(asked)) {
-      found = lookup.find();
-      steps.push(...stepsOf(lookup, found, asked, list));
-      if (found) break;
-    }
-    const parts = found && costParts(found.rates, asked.tokens);
-    const picos = pricer.cost(asked);
+    const explanation = explainCost(pricer, list, asked);
     call.print(
-      {
-        at: formatTimestamp(asked.us),
-        steps,
-        price: found && shownQuote(found),
-        parts: parts?.map(shownPart) ?? null,
-        total_usd: picos === null ? null : Number(formatExactDollars(picos)),
-      },
+      explanationJson(explanation),
       [
         `A call of ${formatTimestamp(asked.us)}`,
-        ...steps.map((step, i) => `${i + 1}. ${step}`),
-        ...formula(parts, picos, hasTokens(asked.tokens)),
+        ...explanation.steps.map((step, i) => `${i + 1}. ${step}`),
+        ...formula(explanation),
       ].join('\n'),
     );
   }),
 };
 
-function stepsOf(
-  { source, name }: Lookup,
-  found: Quote | null,
-  { provider, us }: PricedCall,
-  list: PriceList,
-): string[] {
-  if (source === 'own') {
-    return [`Own prices: "${name}": ${found?.source === 'own' ? ownText(found.own) : 'none'}`];
-  }
-  const attempts = list.attempts(provider, name, us);
-  if (attempts.length === 0) {
-    return [`Price list: the provider "${provider}" is not in it, so "${name}" has no price`];
-  }
-  return attempts.map((attempt) => {
-    const seller =
-      attempt.provider === null ? 'the provider that its name tells' : attempt.provider;
-    const price = attempt.found && `${attempt.found.provider}, model ${attempt.found.model}`;
-    return `Price list: "${attempt.model}" of ${seller}: ${price ?? 'none'}`;
-  });
-}
-
-function ownText({ teamId, fromDay }: PriceEntry): string {
-  const place = teamId === null ? 'for all teams' : 'for this team';
-  return fromDay === sinceEver ? place : `${place}, from ${formatDay(fromDay)} on`;
-}
-
-function shownQuote(found: Quote): object {
-  if (found.source === 'own') {
-    const { teamId, fromDay } = found.own;
-    const from = fromDay === sinceEver ? null : formatDay(fromDay);
-    return { source: 'own', model: found.name, team_id: teamId, from };
-  }
-  const { provider, model } = found.listed;
-  return { source: 'list', provider, model };
-}
-
-function shownPart({ kind, count, price }: CostPart): object {
-  return kind === 'request'
-    ? { kind, count, usd_per_request: Number(dollarsPerRequest(price)) }
-    : { kind, count, usd_per_million: Number(dollarsPerMillion(price)) };
-}
-
-function formula(parts: CostPart[] | null, picos: bigint | null, isCounted: boolean): string[] {
+function formula(explanation: Explanation): string[] {
+  const { parts, picos } = explanation;
   if (parts === null || picos === null) {
-    return [isCounted ? 'The call has no cost.' : 'Without --tokens no cost is computed.'];
+    const isUncounted = reasonWithoutCost(explanation) === 'tokens_unknown';
+    return [isUncounted ? 'Without --tokens no cost is computed.' : 'The call has no cost.'];
   }
-  const rows = parts.map(({ kind, count, price }) =>
+  const rows = parts.map(({ kind, count, price, above }) =>
     kind === 'request'
       ? [String(count), 'request', `x $${dollarsPerRequest(price)}`]
-      : [String(count), `${words(kind)} tokens`, `x $${dollarsPerMillion(price)} per million`],
+      : [
+          String(count),
+          `${words(kind)} tokens`,
+          `x $${dollarsPerMillion(price)} per million${above === null ? '' : ` (more than ${above} input tokens)`}`,
+        ],
   );
   const total = `Cost: $${formatExactDollars(picos)}`;
   return rows.length === 0 ? [total] : [alignColumns(rows, '   '), total];
@@ -131,10 +82,6 @@ function formula(parts: CostPart[] | null, picos: bigint | null, isCounted: bool
 /** `cacheRead` as words. */
 function words(kind: string): string {
   return kind.replaceAll(/[A-Z0-9]+/g, (part) => ` ${part.toLowerCase()}`);
-}
-
-function hasTokens({ input, output }: TokenCounts): boolean {
-  return input !== undefined || output !== undefined;
 }
 
 export function parseMoment(text: string | undefined): number | null {

@@ -35,7 +35,11 @@ export function pricedCall(trace: NarrowTrace, teamId: string, us: number): Pric
 
 /** What a trace costs by the prices of its day. */
 export function computedCost(pricer: Pricer, trace: NarrowTrace, teamId: string, us: number): Cost {
-  const picos = pricer.cost(pricedCall(trace, teamId, us));
+  return costOfPicos(pricer.cost(pricedCall(trace, teamId, us)));
+}
+
+/** A computed cost, as it is stored. */
+export function costOfPicos(picos: bigint | null): Cost {
   return picos === null ? noCost : { cost_usd: dollarsOf(picos), cost_source: 'computed' };
 }
 

@@ -35,6 +35,7 @@ import {
   getReport,
 } from './routes/analytics.ts';
 import { getTrace } from './routes/get-trace.ts';
+import { getTraceCost } from './routes/get-trace-cost.ts';
 import { getTraces } from './routes/get-traces.ts';
 import { litellm } from './routes/litellm.ts';
 import { openapi } from './routes/openapi.ts';
@@ -59,6 +60,7 @@ const routes: readonly Route[] = [
   litellm,
   getTraces,
   getTrace,
+  getTraceCost,
   getOverview,
   getByModel,
   getByFeature,

@@ -4,7 +4,8 @@ import { breakdownFields, groupFields as groupNames } from '../core/dimensions.t
 import { recordFields, recordNames } from '../core/record-fields.ts';
 import type { RecordField } from '../core/record-fields.ts';
 import { limits } from '../limits.ts';
-import { ListedTraceSchema, TraceInputSchema, TraceSchema } from './trace-schemas.ts';
+import { noCostReasons, partKinds } from './cost-json.ts';
+import { ListedTraceSchema, TraceInputSchema, TraceSchema, costFields } from './trace-schemas.ts';
 
 /** The schemas of requests and replies. Validation, types and the OpenAPI document are derived from them. */
 
@@ -62,6 +63,65 @@ export const BatchBody = Type.Object({
     minItems: 1,
     maxItems: limits.batchTracesMax,
     openapi: { items: refTo(TraceInputSchema) },
+  }),
+});
+
+const textOrNull = (description: string): TSchema =>
+  Type.Unsafe({ type: ['string', 'null'], description });
+const oneOf = (values: readonly string[], description: string): TSchema =>
+  Type.Unsafe({ type: 'string', enum: [...values], description });
+
+const CostPrice = component('CostPrice', 'The price that applies to a call.', {
+  source: oneOf(['own', 'list'], 'A price that an operator has set, or one of the price list.'),
+  provider: textOrNull('What the price list calls the provider; null for an own price.'),
+  model: Type.String({
+    description: 'What the price list calls the model, or the name that the own price is for.',
+  }),
+  team_id: textOrNull('The team if the own price is for one team; otherwise null.'),
+  from: textOrNull('The first day (UTC) on which it applies; null if it has none.'),
+});
+
+const CostPart = component('CostPart', 'One summand of a cost.', {
+  kind: oneOf(
+    partKinds,
+    'The kind of tokens. Those that have a price of their own are not counted in `input` and `output`. `request` is a price per call.',
+  ),
+  count: Type.Integer({ description: 'The number of tokens; 1 for `request`.' }),
+  price_usd: Type.Number({
+    description: 'US dollars per million tokens; for `request`, per request.',
+  }),
+  above_input_tokens: Type.Unsafe({
+    type: ['integer', 'null'],
+    description:
+      'If it is the price of a tier: it applies to calls with more input tokens than this. Null for the base price.',
+  }),
+  usd: Type.Number({ description: 'Count times price, exactly.' }),
+});
+
+const TraceCost = component('TraceCost', 'The stored cost of a trace, and what prices give now.', {
+  ...costFields,
+  reason: Type.Unsafe({
+    type: ['string', 'null'],
+    enum: [...noCostReasons, null],
+    description:
+      'Why there is no cost; null if there is one. `tokens_unknown`: the trace has no token counts. `price_unknown`: the model has no price. `tokens_unpriced`: the price does not say what these tokens cost. With `pricing_off` and `priced_later` there is a price now: posted traces are not priced by this server, or there was no price when the trace was recorded.',
+  }),
+  is_current: Type.Boolean({
+    description:
+      'Whether `tracetally reprice` would leave the cost as it is. If true and the cost was computed, it is the sum of `parts`.',
+  }),
+  at: Type.String({ description: 'When the call began: prices depend on it. ISO 8601 in UTC.' }),
+  steps: Type.Array(Type.String(), {
+    description: 'Where a price was looked for, in order, up to what was found.',
+  }),
+  price: Type.Optional(CostPrice),
+  parts: Type.Array(CostPart, {
+    description: 'What `computed_usd` is the sum of. Empty if it is null.',
+  }),
+  computed_usd: Type.Unsafe({
+    type: ['number', 'null'],
+    description:
+      'The cost by present prices: the sum of `parts`, rounded half up at 12 decimals. Null if there is none.',
   }),
 });
 
@@ -215,6 +275,7 @@ const listedIfSet = (field: string): string =>
   `${sorted} Traces without \`${field}\` are not listed.`;
 export const replies = {
   trace: refTo(TraceSchema),
+  traceCost: TraceCost,
   traces: Type.Union([TracePage, TraceList], {
     description: 'With a filter: a `TraceList`; otherwise a `TracePage`.',
   }),

@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import type { TSchema } from 'typebox';
+import { costNames } from '../core/trace-cost.ts';
 import {
   extraNames,
   fieldNames,
@@ -80,9 +81,15 @@ function neverNull(name: FieldName): TSchema {
 
 type Properties = Record<string, TSchema>;
 
-function mapFields(schemaOf: (name: FieldName) => TSchema, names = fieldNames): Properties {
+function mapFields(
+  schemaOf: (name: FieldName) => TSchema,
+  names: readonly FieldName[] = fieldNames,
+): Properties {
   return Object.fromEntries(names.map((name) => [name, schemaOf(name)]));
 }
+
+/** The fields of a cost; null if it is not known. */
+export const costFields = mapFields(nullable, costNames);
 
 const sentFields = mapFields(
   (name) => (traceFields[name].isRequired ? neverNull(name) : Type.Optional(nullable(name))),

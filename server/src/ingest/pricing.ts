@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Clock } from '../core/clock.ts';
+import { explainCost } from '../core/prices/explanation.ts';
+import type { Explanation } from '../core/prices/explanation.ts';
 import { loadPriceList } from '../core/prices/load-price-list.ts';
 import { OwnPrices } from '../core/prices/own-prices.ts';
 import { openPricer } from '../core/prices/pricer.ts';
-import type { Pricer } from '../core/prices/pricer.ts';
+import type { PricedCall, Pricer } from '../core/prices/pricer.ts';
 import { startOfCall } from '../core/rollup.ts';
 import { priceDraft } from '../core/trace-cost.ts';
 import type { TraceDraft } from '../core/trace-fields.ts';
@@ -16,6 +18,8 @@ export interface Pricing {
   load(): Promise<void>;
   /** Sets the cost of each draft, as far as there is a price, and says where it comes from. */
   price(teamId: string, drafts: readonly TraceDraft[]): Promise<void>;
+  /** What a call costs now, and why. */
+  explain(call: PricedCall): Promise<Explanation>;
 }
 
 /** Prices with those that operators have set. What they change is seen within a second. */
@@ -45,6 +49,9 @@ export function openPricing(prices: PriceDirectory, clock: Clock): Pricing {
   return {
     async load() {
       await current();
+    },
+    async explain(call) {
+      return explainCost(await current(), await loadPriceList(), call);
     },
     async price(teamId, drafts) {
       const found = current();

@@ -4,24 +4,39 @@ import type { CallIds, TraceWrite } from './trace-writer.ts';
  * Calls that were reported before are left out, whichever way they came in. The marks of a stored call are kept in the table of
  * idempotent requests, for as long as those; none of them looks like the hash of an idempotency key, which has no colon.
  */
-const spanMark = (id: string): string => `s:${id}`;
-const responseMark = (id: string): string => `r:${id}`;
-/** Of a span that contains a stored call: an outer instrumentation reports the same call again. */
-const outerMark = (id: string): string => `o:${id}`;
+interface CallMarks {
+  own: string | null;
+  /** Of the call as a span that contains a stored call: an outer instrumentation reports the same call again. */
+  asOuter: string | null;
+  /** Of the span around the call, as a call and as a span that contains one. */
+  outer: string | null;
+  outerAsOuter: string | null;
+  response: string | null;
+}
+
+function marksOf({ span, outerSpan, response }: CallIds): CallMarks {
+  return {
+    own: span === null ? null : `s:${span}`,
+    asOuter: span === null ? null : `o:${span}`,
+    outer: outerSpan === null ? null : `s:${outerSpan}`,
+    outerAsOuter: outerSpan === null ? null : `o:${outerSpan}`,
+    response: response === null ? null : `r:${response}`,
+  };
+}
 
 type Calls = NonNullable<TraceWrite['calls']>;
 
 /** The marks that show that a call was stored before. */
 export function marksToFind(calls: Calls): string[] {
-  const marks: string[] = [];
+  const marks = new Set<string>();
   for (const reports of calls) {
-    for (const { span, outerSpan, response } of reports) {
-      if (span !== null) marks.push(spanMark(span), outerMark(span));
-      if (outerSpan !== null) marks.push(spanMark(outerSpan));
-      if (response !== null) marks.push(responseMark(response));
-    }
+    for (const ids of reports) for (const mark of tellingMarks(marksOf(ids))) marks.add(mark);
   }
-  return marks;
+  return [...marks];
+}
+
+function tellingMarks({ own, asOuter, outer, response }: CallMarks): string[] {
+  return [own, asOuter, outer, response].filter((mark) => mark !== null);
 }
 
 /** Marks that were found or added. */
@@ -43,19 +58,20 @@ export interface CountedWrite {
 export function countOnce(write: TraceWrite, calls: Calls, seen: SeenMarks): CountedWrite {
   const duplicates: number[] = [];
   const marks: string[] = [];
-  const remember = (mark: string): void => {
-    if (seen.has(mark)) return;
+  const remember = (mark: string | null): void => {
+    if (mark === null || seen.has(mark)) return;
     seen.add(mark);
     marks.push(mark);
   };
   for (const [i, reports] of calls.entries()) {
-    const isDuplicate = reports.some((ids) => isSeen(ids, seen));
+    const ofReports = reports.map(marksOf);
+    const isDuplicate = ofReports.some((one) => tellingMarks(one).some((mark) => seen.has(mark)));
     if (isDuplicate) duplicates.push(i);
-    for (const { span, outerSpan, response } of reports) {
+    for (const { own, outerAsOuter, response } of ofReports) {
       // What is around a duplicate is around the stored call, too.
-      if (outerSpan !== null) remember(outerMark(outerSpan));
-      if (span !== null && !isDuplicate) remember(spanMark(span));
-      if (response !== null) remember(responseMark(response));
+      remember(outerAsOuter);
+      if (!isDuplicate) remember(own);
+      remember(response);
     }
   }
   if (duplicates.length === 0) return { write, duplicates, marks };
@@ -67,12 +83,4 @@ export function countOnce(write: TraceWrite, calls: Calls, seen: SeenMarks): Cou
     duplicates,
     marks: drafts.length > 0 ? marks : [],
   };
-}
-
-function isSeen({ span, outerSpan, response }: CallIds, seen: SeenMarks): boolean {
-  return (
-    (span !== null && (seen.has(spanMark(span)) || seen.has(outerMark(span)))) ||
-    (outerSpan !== null && seen.has(spanMark(outerSpan))) ||
-    (response !== null && seen.has(responseMark(response)))
-  );
 }

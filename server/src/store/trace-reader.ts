@@ -1,4 +1,5 @@
 import type { SearchCriteria, Tally, TallyQuery } from '../core/query.ts';
+import type { CountedTrace } from '../core/rollup.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 import type { LookupField } from './trace-lookups.ts';
@@ -76,6 +77,8 @@ export interface TraceReader {
     isWanted?: () => boolean,
   ): Promise<OrderedTraces>;
   trace(teamId: string, id: string, isWanted?: () => boolean): Promise<Trace | null>;
+  /** A trace without its payloads, which may be long. */
+  narrow(teamId: string, id: string, isWanted?: () => boolean): Promise<CountedTrace | null>;
   /** Consecutive traces, in the order of their sequence numbers. */
   range(teamId: string, range: { firstSeq: number; count: number }): Promise<readonly Trace[]>;
   /** The zone of the team's days. It changes together with the sums, when they have been rebuilt. */

@@ -153,7 +153,7 @@ test('explain shows each step, the price and the formula', async () => {
       '',
     ].join('\n'),
   );
-  const own = await tool.json<{ total_usd: number }>(
+  const own = await tool.json<{ computed_usd: number }>(
     'prices',
     'explain',
     'mine',
@@ -163,7 +163,10 @@ test('explain shows each step, the price and the formula', async () => {
     '2026-11-03',
     ...tokens,
   );
-  assert.equal(own.total_usd, 0.0018000008);
+  assert.equal(own.computed_usd, 0.0018000008);
+  const tier = ['--provider', 'google', '--tokens', 'input=200001'];
+  const large = await tool.run('prices', 'explain', 'gemini-2.5-pro', ...tier);
+  assert.match(large.stdout, /x \$2\.5 per million \(more than 200000 input tokens\)\n/);
   const none = await tool.run('prices', 'explain', 'gpt-4o', '--provider', 'ollama', ...tokens);
   assert.match(
     none.stdout,

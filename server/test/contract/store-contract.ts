@@ -100,6 +100,8 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       const [trace] = await pageOf(teamId, 1, 20);
       assert.equal(trace?.id, stampsOf(outcome)[0]?.id);
       assert.deepEqual(await store.trace(teamId, trace?.id ?? ''), trace);
+      const { cost_usd, createdAtUs } = (await store.narrow(teamId, trace?.id ?? '')) ?? {};
+      assert.deepEqual([cost_usd, createdAtUs], [0.25, trace?.createdAtUs]);
       assert.equal((await totalOf(store, teamId)).calls, 1);
       assert.deepEqual((await groupsOf(store, teamId, 'model'))[0]?.group, ['m']);
       const [feature] = await groupsOf(store, teamId, 'feature_name');
@@ -223,7 +225,9 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
     test('no team can read traces of another', async () => {
       const [mine, other] = [await newTeam(), await newTeam()];
       const outcome = await append(mine, { model: 'secret', feature_name: 'f' });
-      assert.equal(await store.trace(other, stampsOf(outcome)[0]?.id ?? ''), null);
+      const id = stampsOf(outcome)[0]?.id ?? '';
+      assert.equal(await store.trace(other, id), null);
+      assert.equal(await store.narrow(other, id), null);
       assert.deepEqual(await pageOf(other, 1, 20), []);
       assert.equal((await totalOf(store, other)).calls, 0);
       assert.deepEqual(await groupsOf(store, other, 'model'), []);

@@ -143,8 +143,8 @@ test('sums are exact for every count, and the parts are those of the price', () 
     (BigInt(most) * 99_999_999_999_000n) / 1000n + BigInt(most) * 100_000n,
   );
   assert.deepEqual(costParts(rates, { input: 7, cacheRead: 7, output: 2, reasoning: 1 }), [
-    { kind: 'input', count: 7, price: 100_000_000_000n },
-    { kind: 'output', count: 2, price: 99_999_999_999_000_000n },
+    { kind: 'input', count: 7, price: 100_000_000_000n, above: null },
+    { kind: 'output', count: 2, price: 99_999_999_999_000_000n, above: null },
   ]);
   // A price is kept to 12 decimals.
   const twelfth: Rates = { tokens: { input: rate('0.08333333333333334') }, request: 0n };

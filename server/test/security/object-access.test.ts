@@ -177,12 +177,16 @@ const steps: readonly ((side: Side) => Step)[] = [
     okOf(side, ({ id, team_id }) => assert.deepEqual([id, team_id], [side.id, side.holder.teamId])),
   ],
   (side) => [
-    { path: `/traces/${other(side).id}` },
+    { path: `/traces/${side.id}/cost` },
+    okOf(side, ({ steps }) => assert.ok(steps.join().includes(`"${side.mark}-model"`))),
+  ],
+  ...['', '/cost'].map((rest) => (side: Side): Step => [
+    { path: `/traces/${other(side).id}${rest}` },
     ({ status, text }) => {
       assert.equal(status, 404);
       assert.ok(!text.includes(other(side).mark));
     },
-  ],
+  ]),
   (side) => [
     { path: '/analytics/overview' },
     okOf(side, ({ avg_latency_ms, success_rate }) => {

@@ -37,6 +37,7 @@ test('the document is OpenAPI 3.1 and lists every endpoint', async () => {
     'get /analytics/query',
     'get /traces',
     'get /traces/{trace_id}',
+    'get /traces/{trace_id}/cost',
     'post /ingest/litellm',
     'post /traces',
     'post /traces/batch',
@@ -108,6 +109,12 @@ test('replies hold exactly the fields that the document promises', async () => {
     'get',
     (await service.call(key, 'GET', `/traces/${posted.json.id}`)).json,
   ]);
+  const priced = { ...body, model: 'gpt-4o', provider: 'openai', prompt_tokens: 5, cost_usd: null };
+  for (const sent of [body, priced]) {
+    const { id } = (await service.call(key, 'POST', '/traces', sent)).json;
+    const { json } = await service.call(key, 'GET', `/traces/${id}/cost`);
+    replies.push(['/traces/{trace_id}/cost', 'get', json]);
+  }
   for (const [path, method, json] of replies) {
     const success = method === 'post' ? '201' : '200';
     const { schema } = document.paths[path][method].responses[success].content['application/json'];

@@ -29,6 +29,8 @@ export interface ListPrice {
   /** What the list calls them. */
   provider: string;
   model: string;
+  /** The first day (UTC) on which it applies; null if the list has no earlier price. */
+  from: string | null;
   rates: Rates;
 }
 
@@ -115,14 +117,27 @@ function priceOf(listing: Listing | null): ListPrice | null {
   return {
     provider: listing.provider.id,
     model: listing.model.id,
+    from: startOf(listing),
     rates: ratesOf(listing.model_price),
   };
+}
+
+interface DatedPrice {
+  constraint?: Record<string, unknown>;
+  prices: Listing['model_price'];
+}
+
+function startOf({ model: { prices }, model_price: applied }: Listing): string | null {
+  if (!Array.isArray(prices)) return null;
+  const dated = (prices as DatedPrice[]).find((one) => one.prices === applied);
+  const day = dated?.constraint?.['start_date'];
+  return typeof day === 'string' ? day : null;
 }
 
 /** Where the price may change within a day. */
 function secondsIn(prices: unknown): number[] {
   if (!Array.isArray(prices)) return [];
-  const times = prices.flatMap((price: { constraint?: Record<string, unknown> }) => {
+  const times = prices.flatMap((price: DatedPrice) => {
     const { start_time: start, end_time: end } = price.constraint ?? {};
     return typeof start === 'string' && typeof end === 'string' ? [start, end] : [];
   });

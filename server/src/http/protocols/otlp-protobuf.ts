@@ -45,6 +45,7 @@ class SignalReader {
   readonly #reader: ProtobufReader;
   readonly #kind: Signal['kind'];
   readonly #values: ValueReader;
+  readonly #names: AttributeNames;
   readonly #attributes: SlotAttributes;
   readonly #resource: SlotAttributes;
   readonly #signal: Signal;
@@ -56,6 +57,7 @@ class SignalReader {
     this.#reader = new ProtobufReader(body);
     this.#kind = kind;
     this.#values = new ValueReader(body);
+    this.#names = new AttributeNames(body);
     const read = (raw: unknown): AttributeValue => this.#values.readAt(raw as number);
     this.#attributes = new SlotAttributes(read);
     this.#resource = new SlotAttributes(read);
@@ -230,6 +232,7 @@ class SignalReader {
   /** Notes where the value is, if the table names the attribute. */
   #readAttribute(into: SlotAttributes): void {
     if (this.#attributesLeft-- === 0) tooManyAttributes();
+    const place = limits.otlpAttributesMax - this.#attributesLeft;
     const reader = this.#reader;
     reader.expect(wire.bytes);
     const length = reader.length();
@@ -241,10 +244,7 @@ class SignalReader {
     while (reader.next()) {
       if (reader.field === 1 && reader.wireType === wire.bytes) {
         const nameLength = reader.length();
-        // The names that we look for are ASCII.
-        if (nameLength <= nameCharsMax) {
-          name = reader.buffer.toString('latin1', reader.at, reader.at + nameLength);
-        }
+        if (nameLength <= nameCharsMax) name = this.#names.read(reader.at, nameLength, place);
         reader.at += nameLength;
       } else if (reader.field === 2 && reader.wireType === wire.bytes) {
         valueAt = reader.at;
@@ -284,3 +284,34 @@ class SignalReader {
     this.#events.push({ name, attributes });
   }
 }
+
+/**
+ * Emitters send the same attributes in the same order with every span, so most names are those at the same place in the span before.
+ * To compare their bytes is cheaper than to make another text of them.
+ */
+class AttributeNames {
+  readonly #body: Buffer;
+  readonly #last: { at: number; name: string }[] = [];
+
+  constructor(body: Buffer) {
+    this.#body = body;
+  }
+
+  read(at: number, length: number, place: number): string {
+    const last = this.#last[place];
+    if (last?.name.length === length && this.#areEqual(last.at, at, length)) return last.name;
+    // The names that we look for are ASCII.
+    const name = this.#body.toString('latin1', at, at + length);
+    if (place < placesMax) this.#last[place] = { at, name };
+    return name;
+  }
+
+  #areEqual(one: number, other: number, length: number): boolean {
+    const body = this.#body;
+    // From the end: most names begin alike.
+    for (let i = length - 1; i >= 0; i--) if (body[one + i] !== body[other + i]) return false;
+    return true;
+  }
+}
+
+const placesMax = 64;

@@ -29,13 +29,15 @@ export function joinReports(calls: readonly Call[]): ReportedCall[] {
   const bySpan = new Map<string, Group>();
   const byOuterSpan = new Map<string, Group[]>();
   const byOutcome = new Map<string, Group[]>();
+  // Most requests are of one emitter, so nothing but ids has to be compared.
+  const areOfSeveral = calls.some(({ source }) => source !== calls[0]?.source);
 
   function groupOf(call: Call): Group | undefined {
     const { span, outerSpan, response } = call.ids;
     const same =
       (response === null ? undefined : byResponse.get(response)) ??
       (span === null ? undefined : bySpan.get(span));
-    if (same) return same;
+    if (same || !areOfSeveral) return same;
     const isOther = (group: Group | undefined): group is Group =>
       group !== undefined && !group.sources.has(call.source);
     const outer = outerSpan === null ? undefined : bySpan.get(outerSpan);
@@ -64,6 +66,7 @@ export function joinReports(calls: readonly Call[]): ReportedCall[] {
     const { span, outerSpan, response } = call.ids;
     if (response !== null) byResponse.set(response, group);
     if (span !== null) bySpan.set(span, group);
+    if (!areOfSeveral) continue;
     if (outerSpan !== null) byOuterSpan.getOrInsertComputed(outerSpan, () => []).push(group);
     if (!found) byOutcome.getOrInsertComputed(outcomeOf(call), () => []).push(group);
   }

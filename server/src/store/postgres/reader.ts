@@ -5,7 +5,7 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { chunkWork, pageRange, tracesMissing } from '../page-range.ts';
 import type { TeamCounter } from '../sequencer.ts';
-import { traceFromRow } from '../trace-rows.ts';
+import { countedFromRow, traceFromRow } from '../trace-rows.ts';
 import type { TraceLookups } from '../trace-lookups.ts';
 import type { ListRequest, PageRequest, TraceChunks, TraceReader } from '../trace-reader.ts';
 import { everyTrace, inOrderOfCalls, searchTraces } from '../trace-search.ts';
@@ -165,6 +165,11 @@ export function openReader(pools: Pools): TraceReader & TraceLookups {
     async trace(teamId, id, isWanted) {
       const [row] = await ask(ofOneTeam.readTrace, [teamId, id], isWanted);
       return row ? traceFromRow(row, teamId) : null;
+    },
+
+    async narrow(teamId, id, isWanted) {
+      const [row] = await ask(ofOneTeam.readNarrow, [teamId, id], isWanted);
+      return row ? countedFromRow(row) : null;
     },
 
     async range(teamId, { firstSeq, count }) {

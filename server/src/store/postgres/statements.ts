@@ -112,6 +112,8 @@ const reading = {
 
   readTrace: `select ${traceColumns} from ${wholeTraces} where t.team_id = $1 and id = $2`,
 
+  readNarrow: `select ${narrowAndId} from traces where team_id = $1 and id = $2`,
+
   readForward: `
     select ${traceColumns} from ${wholeTraces}
     where t.team_id = $1 and t.seq between $2 and $3 order by t.seq`,

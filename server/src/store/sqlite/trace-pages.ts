@@ -7,7 +7,7 @@ import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
 import { chunkWork, pageRange, tracesMissing } from '../page-range.ts';
 import { emptyCounter } from '../sequencer.ts';
-import { shortColumns, traceColumns, traceFromRow } from '../trace-rows.ts';
+import { countedFromRow, shortColumns, traceColumns, traceFromRow } from '../trace-rows.ts';
 import type { ListRequest, PageRequest, TraceChunks, TraceReader } from '../trace-reader.ts';
 import type { ReadingClient } from './reading-client.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
@@ -26,7 +26,7 @@ interface TeamNumber {
 export function openTracePages(
   db: DatabaseSync,
   reading: Pick<ReadingClient, 'search' | 'ordered'>,
-): Pick<TraceReader, 'page' | 'trace' | 'range' | 'search' | 'ordered'> {
+): Pick<TraceReader, 'page' | 'trace' | 'narrow' | 'range' | 'search' | 'ordered'> {
   const begin = db.prepare('begin');
   const end = db.prepare('commit');
   const readCounter = db.prepare(
@@ -34,6 +34,8 @@ export function openTracePages(
   );
   const readTrace = db.prepare(`
     select ${traceColumns} from ${traceTables} where id = ? and ${teamOfRowId} = ${teamNo}`);
+  const readNarrow = db.prepare(`
+    select ${shortColumns} from traces where id = ? and ${teamOfRowId} = ${teamNo}`);
   const readForward = db.prepare(`
     select ${traceColumns} from ${traceTables} where key between ${rowIdOf} and ${rowIdOf} order by key`);
   const readDown = listStatements(db, `key between ${rowIdOf} and ${rowIdOf} order by key desc`);
@@ -136,6 +138,10 @@ export function openTracePages(
     async trace(teamId, id) {
       const row = readTrace.get(uuidBytes(id), teamId);
       return row ? traceFromRow(row, teamId) : null;
+    },
+    async narrow(teamId, id) {
+      const row = readNarrow.get(uuidBytes(id), teamId);
+      return row ? countedFromRow(row) : null;
     },
     async range(teamId, { firstSeq, count }) {
       const no = readCounter.get(teamId)?.['team_no'] as number | undefined;
