@@ -56,7 +56,10 @@ function watch(page: Page, url: string) {
     lastMs = performance.now();
   });
   page.on('requestfailed', (request) => {
-    if (pending.delete(request)) failed.push(`${request.url()}: ${request.failure()?.errorText}`);
+    const reason = request.failure()?.errorText;
+    // The page itself cancels what it no longer needs.
+    if (pending.delete(request) && reason !== 'net::ERR_ABORTED')
+      failed.push(`${request.url()}: ${reason}`);
   });
   page.on('response', (response) => {
     if (isOfApi(response.request()) && !response.ok())

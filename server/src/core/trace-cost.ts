@@ -45,8 +45,13 @@ export function costOfPicos(picos: bigint | null): Cost {
 
 /** Says where the cost comes from, and computes it if the caller did not send one. */
 export function priceDraft(pricer: Pricer, draft: TraceDraft, teamId: string, us: number): void {
-  if (draft.cost_usd === null) Object.assign(draft, computedCost(pricer, draft, teamId, us));
-  else draft.cost_source = 'client';
+  if (draft.cost_usd !== null) {
+    draft.cost_source = 'client';
+    return;
+  }
+  const { cost_usd, cost_source } = computedCost(pricer, draft, teamId, us);
+  draft.cost_usd = cost_usd;
+  draft.cost_source = cost_source;
 }
 
 /** Whether a client sent it. Traces from before prices have a cost without a source. */

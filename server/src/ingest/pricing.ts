@@ -16,8 +16,8 @@ import type { PriceDirectory } from '../store/price-directory.ts';
 export interface Pricing {
   /** Loads the price list, so that the first call does not wait for it. */
   load(): Promise<void>;
-  /** Sets the cost of each draft, as far as there is a price, and says where it comes from. */
-  price(teamId: string, drafts: readonly TraceDraft[]): Promise<void>;
+  /** Sets the cost of each draft, as far as there is a price, and says where it comes from. Null if nothing has to be awaited. */
+  price(teamId: string, drafts: readonly TraceDraft[]): Promise<void> | null;
   /** What a call costs now, and why. */
   explain(call: PricedCall): Promise<Explanation>;
 }
@@ -53,21 +53,36 @@ export function openPricing(prices: PriceDirectory, clock: Clock): Pricing {
     async explain(call) {
       return explainCost(await current(), await loadPriceList(), call);
     },
-    async price(teamId, drafts) {
+    price(teamId, drafts) {
       const found = current();
-      const own = found instanceof Promise ? await found : found;
-      const nowUs = clock();
-      let turnStartMs = performance.now();
-      for (const [i, draft] of drafts.entries()) {
-        priceDraft(own, draft, teamId, startOfCall(draft, nowUs));
-        // A name that was not seen before takes up to 0.2 ms, so other requests have their turn, too.
-        if (i % checkedDrafts !== checkedDrafts - 1) continue;
-        if (performance.now() - turnStartMs <= limits.heavyTurnMsMax) continue;
+      if (found instanceof Promise || drafts.length > draftsAtOnce)
+        return priceInTurns(found, teamId, drafts);
+      priceAll(found, teamId, drafts);
+      return null;
+    },
+  };
+
+  /** A name that was not seen before takes up to 0.2 ms, so other requests have their turn, too. */
+  async function priceInTurns(
+    found: Pricer | Promise<Pricer>,
+    teamId: string,
+    drafts: readonly TraceDraft[],
+  ): Promise<void> {
+    const own = await found;
+    let turnStartMs = performance.now();
+    for (let i = 0; i < drafts.length; i += draftsAtOnce) {
+      if (performance.now() - turnStartMs > limits.heavyTurnMsMax) {
         await nextTurn();
         turnStartMs = performance.now();
       }
-    },
-  };
+      priceAll(own, teamId, drafts.slice(i, i + draftsAtOnce));
+    }
+  }
+
+  function priceAll(own: Pricer, teamId: string, drafts: readonly TraceDraft[]): void {
+    const nowUs = clock();
+    for (const draft of drafts) priceDraft(own, draft, teamId, startOfCall(draft, nowUs));
+  }
 }
 
-const checkedDrafts = 16;
+const draftsAtOnce = 16;

@@ -27,7 +27,8 @@ export const postTrace: Route = (
     async (request, reply) => {
       const { teamId } = callerOf(request);
       const draft = draftTrace(request.body);
-      if (priceMissingCosts) await pricing.price(teamId, [draft]);
+      const priced = priceMissingCosts ? pricing.price(teamId, [draft]) : null;
+      if (priced) await priced;
       const appended = await writes.append(teamId, [draft], idempotentRequest(request));
       const traces = tracesToShow(reader, teamId, appended, reply);
       const [trace] = traces instanceof Promise ? await traces : traces;
