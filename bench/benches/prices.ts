@@ -1,16 +1,18 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Bench, Finding } from '../lab/bench.ts';
 import { smallPayloads, traceBodies } from '../lab/bodies.ts';
 import type { Lab } from '../lab/lab.ts';
 import { fire, writeRequests } from '../lab/load.ts';
-import { cpuSeconds, startService } from '../lab/processes.ts';
+import { preciseCpuSeconds as cpuSeconds, startService } from '../lab/processes.ts';
 import { inTurns } from '../lab/rounds.ts';
 import { median, medianRatio } from '../lab/statistics.ts';
 import { writingConnections as connections } from '../lab/writers.ts';
 
 const bench = 'prices';
 
-/** Many short rounds, so that noise of the machine affects both sides equally. */
-const pairsPerRound = 5;
+/** The noise of one round is some percent, so there are many short ones. */
+const roundsFactor = 8;
+const roundSeconds = 1;
 
 export const prices: Bench = {
   name: bench,
@@ -25,10 +27,8 @@ async function comparePosts(lab: Lab): Promise<Finding> {
     plain: await openSide(lab, 'plain', []),
     priced: await openSide(lab, 'priced', ['--price-missing-costs']),
   };
-  const cpuUs = await inTurns(pairsPerRound * lab.plan.rounds, {
-    plain: sides.plain.measure,
-    priced: sides.priced.measure,
-  });
+  const contestants = { plain: sides.plain.measure, priced: sides.priced.measure };
+  const cpuUs = await inTurns(roundsFactor * lab.plan.rounds, contestants, { bothOrders: true });
   for (const { stop } of Object.values(sides)) await stop();
   return {
     bench,
@@ -41,7 +41,7 @@ async function comparePosts(lab: Lab): Promise<Finding> {
 }
 
 async function openSide(lab: Lab, name: string, flags: readonly string[]) {
-  const { seconds, warmUpSeconds } = lab.plan;
+  const { warmUpSeconds } = lab.plan;
   const { url, key } = await lab.emptyDatabase(`prices-${name}`);
   const bodies = traceBodies(1_000, smallPayloads).map((body) => {
     const { cost_usd: _, ...rest } = JSON.parse(body) as Record<string, unknown>;
@@ -56,8 +56,10 @@ async function openSide(lab: Lab, name: string, flags: readonly string[]) {
   return {
     async measure(): Promise<number> {
       const startS = cpuSeconds(service.pid);
-      const load = await fire(service.url, requests, { connections, seconds });
-      return ((cpuSeconds(service.pid) - startS) * 1e6) / (load.perSecond * seconds);
+      const load = await fire(service.url, requests, { connections, seconds: roundSeconds });
+      // Rolling follows the writes.
+      await sleep(500);
+      return ((cpuSeconds(service.pid) - startS) * 1e6) / load.requests;
     },
     stop: () => service.stop(),
   };
