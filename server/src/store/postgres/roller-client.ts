@@ -3,6 +3,7 @@ import { messageOf } from '../../errors.ts';
 import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { RollFailure, RollReport } from '../store.ts';
+import { threadMemory } from '../thread-memory.ts';
 import type { FromRoller, RollerData, ToRoller, WrittenTeam } from './roller-messages.ts';
 
 export interface RollerClient {
@@ -36,6 +37,7 @@ export function openRoller(
   function start(): RollerThread {
     const worker = new Worker(moduleBeside(import.meta.url, 'roller-thread'), {
       workerData: data,
+      resourceLimits: threadMemory,
     });
     const { promise: ended, resolve } = Promise.withResolvers<void>();
     worker.on('message', (message: FromRoller) => {

@@ -4,6 +4,7 @@ import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { moduleBeside } from '../../installation.ts';
 import { limits } from '../../limits.ts';
+import { threadMemory } from '../thread-memory.ts';
 import type { TallyList } from '../trace-reader.ts';
 import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
 import { WideReads } from '../wide-reads.ts';
@@ -100,9 +101,6 @@ export function openReadingClient(
   };
 }
 
-/** The space for new objects. With the default of 96 MB, wide questions left the process 270 MB larger for good. */
-const readingYoungSpaceMb = 24;
-
 /** Every question gets a reply, even if the thread dies. */
 class ReadingThread {
   readonly #worker: Worker;
@@ -114,7 +112,7 @@ class ReadingThread {
     const data: ReadingData = { path };
     this.#worker = new Worker(moduleBeside(import.meta.url, 'reading-thread'), {
       workerData: data,
-      resourceLimits: { maxYoungGenerationSizeMb: readingYoungSpaceMb },
+      resourceLimits: threadMemory,
     });
     // The thread keeps the process alive only while a question is open.
     this.#worker.unref();
