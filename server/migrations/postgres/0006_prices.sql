@@ -1,4 +1,4 @@
--- Who said what a call cost: client or computed. Null if nobody did, and for traces of clients if the server does not compute costs.
+-- Who said what a call cost: client or computed. Null if the cost is not known, and for traces of clients if the server does not compute costs.
 alter table traces add column cost_source text collate "C";
 -- Only while the traces of schema 3 are being moved.
 alter table if exists old_traces add column cost_source text;

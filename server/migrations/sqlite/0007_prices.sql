@@ -1,4 +1,4 @@
--- Who said what a call cost: client or computed. Null if nobody did, and for traces of clients if the server does not compute costs.
+-- Who said what a call cost: client or computed. Null if the cost is not known, and for traces of clients if the server does not compute costs.
 alter table traces add column cost_source text;
 
 -- Prices that operators have set, for a team (null for all teams), a model and a first day. A change replaces the row by one with a higher

@@ -82,7 +82,7 @@ export interface AppOptions
   version: string;
   keyRequestsPerMinuteMax: number | null;
   authFailuresPerMinuteMax: number;
-  /** Null if nobody asked for metrics. */
+  /** Null if metrics are off. */
   recorder?: Recorder | null;
 }
 

@@ -57,7 +57,7 @@ export class Recorder {
     hot: { rows: 0, failures: 0, seconds: new Distribution(bounds.seconds) },
     wide: { rows: 0, failures: 0, seconds: new Distribution(bounds.seconds) },
   };
-  /** Null if nobody asked for it. */
+  /** Null if it is off. */
   readonly teamUsage: TeamUsage | null;
   tracesStored = 0;
   isBroken = false;
