@@ -224,6 +224,8 @@ export const limits = Object.freeze({
   postgresTailBytesMax: 8 * 1024 * 1024,
   postgresTailRetryMs: 500,
   postgresTailWaitMsMax: 30_000,
+  // How many of these tails are added up at once, one of each team: each takes tens of megabytes.
+  postgresLongTailsMax: 2,
   postgresConnectMsMax: 5_000,
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,

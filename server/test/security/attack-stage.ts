@@ -28,6 +28,8 @@ export interface AttackStage {
   honest: LoadTeam;
   /** Stores traces of the attacker without the server. */
   fill(drafts: Iterable<Parameters<typeof draftTrace>[0]>): Promise<void>;
+  /** Waits until a list of names is answered: on PostgreSQL it gets a 503 as long as very many new traces are not rolled up. */
+  isListed(path: string): Promise<void>;
   /** Runs the attack, and checks and prints what it did to the server and to the honest team. */
   endure(t: TestContext, attack: Attack, isRepeated?: boolean): Promise<void>;
   socket(): Promise<Socket>;
@@ -87,6 +89,12 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
           await runSql(database, 'checkpoint');
         }
       }),
+    async isListed(path) {
+      const agent = new Agent();
+      const ask = () => send(server.url, `${path}?limit=1`, agent, attacker.key);
+      await eventually(`${path} is answered`, 150_000, async () => (await ask()) === 200);
+      agent.destroy();
+    },
     readElsewhere: (path, times) => readInChild(`${server.url}${path}`, attacker.key, times),
     async socket() {
       const socket = connect(Number(port), hostname);

@@ -64,6 +64,15 @@ export function openTallyReader(
     },
     () => new Failure('reads_busy', { say: 'Too many questions of this team are waiting.' }),
   );
+  /** A long tail takes tens of megabytes while it is added up and sent, so a team's lists add it up one after another. */
+  const longTails = new FairQueue(
+    {
+      runningMax: limits.postgresLongTailsMax,
+      teamRunningMax: 1,
+      teamWaitingMax: limits.postgresWideReadersMax + limits.postgresEvaluationsMax,
+    },
+    () => new Failure('reads_busy'),
+  );
   /** The time zone that each team had last. Every answer is checked against the snapshot that it comes from. */
   const timeZones = new Map<string, string>();
 
@@ -200,10 +209,13 @@ export function openTallyReader(
       const { timeZone: found } = marksFromRow(
         (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
       );
-      const parts = tailParts(question);
-      await snapshot.each(tail(question, plan), (row) => parts.add(countedFromRow(row)));
-      const groups = groupsOf(teamId, query, plan, parts.take(), rowsMax);
-      return { timeZone: found, next: await snapshot.cursor(groups, limits.groupChunkRows) };
+      const next = await longTails.run(teamId, async () => {
+        const parts = tailParts(question);
+        await snapshot.each(tail(question, plan), (row) => parts.add(countedFromRow(row)));
+        const groups = groupsOf(teamId, query, plan, parts.take(), rowsMax);
+        return snapshot.cursor(groups, limits.groupChunkRows);
+      });
+      return { timeZone: found, next };
     };
     if (rowsMax !== null) {
       return inLongSnapshot(teamId, async (snapshot) => {
