@@ -99,8 +99,10 @@ export const limits = Object.freeze({
   // Traces of a team after which its rollups are updated even if the writer is busy: the small sets, and the large ones.
   hotTailRows: 1_024,
   wideTailRows: 16_384,
-  // How long a transaction that updates rollups should take: no write waits much longer for it.
+  // How long a transaction that updates rollups should take: no write waits much longer for it. Sums of the large sets are stored
+  // rarely, and cost the less the more traces they add at once.
   rollMsTarget: 10,
+  wideStoreMsTarget: 50,
   rollRowsMin: 64,
   rollRowsMax: 16_384,
   // Without a write for this long, every tail is rolled up: first the small sets, later the large ones.

@@ -19,7 +19,7 @@ export interface WideStep {
  */
 export class WideRoll {
   readonly #tables: RollupTables;
-  readonly #storeSize = new RollSize(limits.rollMsTarget);
+  readonly #storeSize = new RollSize(limits.wideStoreMsTarget);
   #batch: RollBatch | null = null;
   #isComplete = false;
   /** Rollups that the last step has stored. */
