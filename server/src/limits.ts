@@ -184,7 +184,10 @@ export const limits = Object.freeze({
   busyTimeoutMs: 5_000,
   busyRetryMs: 5,
   lockTimeoutMs: 1_000,
-  keyCacheTtlMs: 500,
+  // How long a key is cached after its lookup began, when a key in use is looked up again, and for how long such keys are collected.
+  keyCacheTtlMs: 800,
+  keyRenewMs: 400,
+  keyRenewPauseMs: 50,
   keyUseIntervalMs: 60_000,
   headersTimeoutMs: 5_000,
   requestTimeoutMs: 12_000,

@@ -4,6 +4,8 @@ import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { HashedKey, KeyDirectory } from '../store/teams-and-keys.ts';
+import { openCallerCache } from './caller-cache.ts';
+import type { CacheLookups } from './caller-cache.ts';
 
 /** The authenticated caller of a request. */
 export interface Caller {
@@ -69,41 +71,6 @@ export function requireScope({ scope }: Pick<Caller, 'scope'>, permission: Permi
   fail('scope_missing', {
     say: `This API key has the scope "${scope}"; this request needs "${permission}" or "full".`,
   });
-}
-
-/** How often callers were found in a cache or had to be looked up in the store. */
-export interface CacheLookups {
-  hit: number;
-  miss: number;
-}
-
-/**
- * Callers by the raw header or session cookie that they sent. Entries are short-lived, so that a revocation takes effect within a
- * second in every process. Their age is measured by a monotonic clock, so that a jump of the wall clock cannot keep a key valid.
- */
-export function openCallerCache<C extends Caller>(
-  lookUp: (credential: string) => Promise<C>,
-  lookups: CacheLookups,
-) {
-  const entries = new Map<string, { caller: C; untilMs: number }>();
-  /** Checks what may have changed since the caller was looked up. */
-  type Admit = (caller: C, nowMs: number) => C;
-
-  async function meet(credential: string, admit: Admit): Promise<C> {
-    const caller = await lookUp(credential);
-    const nowMs = performance.now();
-    if (entries.size >= limits.keyCacheEntriesMax) entries.clear();
-    entries.set(credential, { caller, untilMs: nowMs + limits.keyCacheTtlMs });
-    return admit(caller, nowMs);
-  }
-
-  return (credential: string, admit: Admit): C | Promise<C> => {
-    const nowMs = performance.now();
-    const entry = entries.get(credential);
-    const isFresh = entry !== undefined && entry.untilMs > nowMs;
-    lookups[isFresh ? 'hit' : 'miss'] += 1;
-    return isFresh ? admit(entry.caller, nowMs) : meet(credential, admit);
-  };
 }
 
 /** Records the use of a stored key at most once per minute. */

@@ -4,14 +4,10 @@ import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { KeyDirectory } from '../store/teams-and-keys.ts';
-import {
-  envKeyId,
-  openCallerCache,
-  openUseNotes,
-  refuseExpired,
-  requireScope,
-} from './authenticator.ts';
-import type { CacheLookups, Caller, KeyInUse } from './authenticator.ts';
+import { envKeyId, openUseNotes, refuseExpired, requireScope } from './authenticator.ts';
+import type { Caller, KeyInUse } from './authenticator.ts';
+import { openCallerCache } from './caller-cache.ts';
+import type { CacheLookups } from './caller-cache.ts';
 import {
   cookieValue,
   isOfKey,

@@ -216,7 +216,7 @@ describe('a caller who hangs up gives its share of the budget back', () => {
       },
     }));
     try {
-      // The key is remembered for half a second, so only the first of each round are looked up.
+      // The key is cached, so only the first of each round are looked up.
       for (let round = 0; round < 2; round++) {
         await Promise.all([1, 2, 3].map(() => hangUp(place, large, large.length, 20)));
         await sleep(limits.keyCacheTtlMs + 200);
