@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { strangerEnvironment } from '../../server/scripts/pack.ts';
+import { strangerEnvironment } from '../../client/test/support/stranger.ts';
 import { spawnCli } from '../../server/test/support/cli.ts';
 import type { HowToRun } from '../../server/test/support/cli.ts';
 import { watchChild } from './children.ts';

@@ -1,10 +1,7 @@
 /** Packs a package, and installs tarballs in an empty folder as a stranger would, with the Node.js of the host. */
-import { spawn } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
-import { nodeOfHost } from '../../client/test/support/node-of-host.ts';
+import { npmSettings, quietly, runToEnd } from '../../client/test/support/stranger.ts';
 
 export interface Packed {
   path: string;
@@ -15,42 +12,16 @@ export interface Packed {
   unpackedSize: number;
 }
 
-const { PATH = '', HOME = tmpdir(), npm_config_cache } = process.env;
-const npmSettings = { HOME, ...(npm_config_cache && { npm_config_cache }) };
-
-/** Nothing of the checkout is on the search path. */
-export const strangerEnvironment: NodeJS.ProcessEnv = {
-  ...npmSettings,
-  PATH: [dirname(nodeOfHost()), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
-};
-
-/** Packages are built with the Node.js that runs this. */
-const builderEnvironment: NodeJS.ProcessEnv = {
-  ...npmSettings,
-  PATH: [dirname(process.execPath), PATH].join(delimiter),
-};
-
-/** Runs a program to its end, and returns what it printed. Rejects if it fails. */
-export async function runToEnd(
-  command: string,
-  args: readonly string[],
-  { cwd, env = builderEnvironment }: { cwd: string; env?: NodeJS.ProcessEnv },
-): Promise<string> {
-  const child = spawn(command, args, { cwd, env, timeout: 600_000 });
-  const ended = new Promise<number | null>((resolve, reject) => {
-    child.once('error', reject);
-    child.once('close', resolve);
-  });
-  const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-  const status = await ended;
-  if (status === 0) return stdout;
-  throw new Error(`${command} ${args.join(' ')} ended with ${status}:\n${stdout}${stderr}`);
+/** Runs npm with the Node.js that runs this, and returns what it printed. */
+export async function npm(cwd: string, args: readonly string[]): Promise<string> {
+  const PATH = [dirname(process.execPath), process.env.PATH ?? ''].join(delimiter);
+  return (await runToEnd('npm', args, { cwd, env: { ...npmSettings, PATH } })).stdout;
 }
 
 /** Builds and packs the package in `folder`. The tarball is put into another folder. */
 export async function pack(folder: string, into: string): Promise<Packed> {
   const args = ['pack', '--json', '--pack-destination', into];
-  const printed = await runToEnd('npm', args, { cwd: folder });
+  const printed = await npm(folder, args);
   const report: unknown = JSON.parse(printed.slice(printed.search(/^[[{]/m)));
   // Newer versions of npm print an object with the package's name.
   const [one] = Object.values(report as Record<string, PackReport>);
@@ -78,11 +49,10 @@ export async function installInEmptyFolder(
 ): Promise<Installed> {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(folder, 'package.json'), '{ "private": true }');
-  const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--no-update-notifier'];
-  const stranger = { cwd: folder, env: strangerEnvironment };
-  await runToEnd('npm', ['install', ...quietly, ...tarballs], stranger);
-  const listed = await runToEnd('npm', ['ls', '--all', '--parseable'], stranger);
-  const used = await runToEnd('du', ['-sk', 'node_modules'], stranger);
+  const here = { cwd: folder };
+  await runToEnd('npm', ['install', ...quietly, ...tarballs], here);
+  const { stdout: listed } = await runToEnd('npm', ['ls', '--all', '--parseable'], here);
+  const { stdout: used } = await runToEnd('du', ['-sk', 'node_modules'], here);
   // The first line is the folder itself.
   const packages = new Set(listed.trim().split('\n').slice(1)).size;
   return { packages, megabytes: Number.parseInt(used, 10) / 1024 };

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { runToEnd, strangerEnvironment } from './pack.ts';
+import { runToEnd, strangerEnvironment } from '../../client/test/support/stranger.ts';
 
 /** Tries both packages where they were installed: start, first key, record, read, dashboard, verify, stop. Returns what was done. */
 export async function trySmoke(folder: string): Promise<string[]> {

@@ -9,7 +9,7 @@ import { tmpdir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
-import { installInEmptyFolder, pack, runToEnd } from './pack.ts';
+import { installInEmptyFolder, npm, pack } from './pack.ts';
 import type { Packed } from './pack.ts';
 import {
   datedChangelog,
@@ -87,9 +87,9 @@ async function prepare(
   change('package-lock.json', (text) => releasedLock(text, version, own));
   const today = new Date().toISOString().slice(0, 10);
   change('CHANGELOG.md', (text) => datedChangelog(text, version, today));
-  await runToEnd('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund'], { cwd: clone });
+  await npm(clone, ['ci', '--prefer-offline', '--no-audit', '--no-fund']);
   // The document contains the version.
-  await runToEnd('npm', ['run', '--silent', 'openapi'], { cwd: clone });
+  await npm(clone, ['run', '--silent', 'openapi']);
   return git(clone, 'diff', '--name-only').split('\n');
 }
 
@@ -111,7 +111,7 @@ async function packAndTry(clone: string, folder: string, version: string): Promi
     tarballs.push(packed.path);
     // Fails if npm would refuse the package. npm also asks for the last release, and would wait a minute for a registry without one.
     const asked = [...publishCommand(version, packed.path), '--dry-run', '--fetch-retries=0'];
-    await runToEnd('npm', asked, { cwd: folder });
+    await npm(folder, asked);
   }
   const empty = join(folder, 'empty');
   const { packages, megabytes } = await installInEmptyFolder(empty, tarballs);
@@ -127,7 +127,7 @@ async function publish(clone: string, tarballs: readonly string[], version: stri
   const commands = tarballs.map((tarball) => publishCommand(version, tarball));
   for (const [i, command] of commands.entries()) {
     try {
-      await runToEnd('npm', command, { cwd: clone });
+      await npm(clone, command);
     } catch (cause) {
       if (i === 0) throw cause;
       const rest = commands.slice(i).map((words) => ['npm', ...words].join(' '));

@@ -1,12 +1,10 @@
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { nodeOfHost } from '../support/node-of-host.ts';
 import type { LiveServer } from '../support/server.ts';
+import { quietly, runToEnd } from '../support/stranger.ts';
 
 const client = fileURLToPath(new URL('../../', import.meta.url));
 
@@ -58,22 +56,11 @@ export interface PackedLab {
 /** An empty folder with the tarball of the client, which must be built. The search path begins with the Node.js of the host. */
 export async function openPackedLab(): Promise<PackedLab> {
   const folder = mkdtempSync(join(tmpdir(), 'tracetally-packed-client-'));
-  const PATH = `${dirname(nodeOfHost())}:/usr/local/bin:/usr/bin:/bin`;
-  const { HOME = folder, npm_config_cache } = process.env;
-  const env = { HOME, PATH, ...(npm_config_cache && { npm_config_cache }) };
-
-  async function run(command: string, args: readonly string[], cwd = folder): Promise<string> {
-    const child = spawn(command, args, { cwd, env, timeout: 170_000 });
-    const ended = new Promise<number | null>((resolve, reject) => {
-      child.once('error', reject);
-      child.once('close', resolve);
-    });
-    const [stdout, stderr] = await Promise.all([text(child.stdout), text(child.stderr)]);
-    assert.equal(await ended, 0, `${command} ${args.join(' ')}\n${stdout}${stderr}`);
+  const run = async (command: string, args: readonly string[], cwd = folder): Promise<string> => {
+    const { stdout, stderr } = await runToEnd(command, args, { cwd });
     return stdout + stderr;
-  }
+  };
 
-  const quietly = ['--prefer-offline', '--no-audit', '--no-fund', '--no-update-notifier'];
   // Other tests use what was built, so it is not built again.
   await run('npm', ['pack', '--ignore-scripts', '--pack-destination', folder], client);
   const tarball = readdirSync(folder).find((name) => name.endsWith('.tgz')) ?? assert.fail();

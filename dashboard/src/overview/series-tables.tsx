@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { QueryTotals } from '../../../client/src/reading.ts';
 import { columnMoney } from '../format/money.ts';
 import { Choice } from '../parts/choice.tsx';
+import { ColumnNames } from '../parts/column-names.tsx';
 import { DownloadCsv } from '../parts/download-csv.tsx';
 import { NameLink } from '../parts/name-link.tsx';
 import { Count, Duration, TotalCost } from '../parts/quantity.tsx';
@@ -90,26 +91,16 @@ function TotalsTable({ route, buckets }: Omit<SeriesTablesProps, 'layers'>) {
           </caption>
           <thead>
             <tr>
-              <th scope="col">Time</th>
-              <th scope="col" class="number">
-                Calls
-              </th>
-              <th scope="col" class="number">
-                Errors
-              </th>
-              <th scope="col" class="number">
-                Cost
-              </th>
-              {latencies.map(({ name }) => (
-                <th key={name} scope="col" class="number">
-                  {name} latency
-                </th>
-              ))}
-              {tokenKinds.map(({ name }) => (
-                <th key={name} scope="col" class="number">
-                  {name} tokens
-                </th>
-              ))}
+              <ColumnNames
+                texts={['Time']}
+                numbers={[
+                  'Calls',
+                  'Errors',
+                  'Cost',
+                  ...latencies.map(({ name }) => `${name} latency`),
+                  ...tokenKinds.map(({ name }) => `${name} tokens`),
+                ]}
+              />
             </tr>
           </thead>
           <tbody>

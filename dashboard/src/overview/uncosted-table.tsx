@@ -1,6 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { QueryRest, QueryRow } from '../../../client/src/reading.ts';
 import { exactCount } from '../format/count.ts';
+import { ColumnNames } from '../parts/column-names.tsx';
 import { CopyButton } from '../parts/copy-button.tsx';
 import { NameLink } from '../parts/name-link.tsx';
 import { setPriceWords } from '../parts/price-commands.ts';
@@ -29,21 +30,10 @@ export function UncostedTable({ route, rows, other }: UncostedTableProps) {
         <caption class="visually-hidden">Calls without a cost, by model and provider</caption>
         <thead role="rowgroup">
           <tr role="row">
-            <th role="columnheader" scope="col">
-              Model
-            </th>
-            <th role="columnheader" scope="col">
-              Provider
-            </th>
-            <th role="columnheader" scope="col" class="number">
-              No cost
-            </th>
-            <th role="columnheader" scope="col" class="number">
-              Calls
-            </th>
-            <th role="columnheader" scope="col" class="number">
-              Set price
-            </th>
+            <ColumnNames
+              texts={['Model', 'Provider']}
+              numbers={['No cost', 'Calls', 'Set price']}
+            />
           </tr>
         </thead>
         <tbody role="rowgroup">

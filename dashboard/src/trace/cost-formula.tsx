@@ -1,6 +1,7 @@
 import type { CostPart, CostPrice, TraceCost } from '../../../client/src/reading.ts';
 import { exactCount } from '../format/count.ts';
 import { alignedMoney, costDecimalsMax, decimalsOf, exactMoney } from '../format/money.ts';
+import { ColumnNames } from '../parts/column-names.tsx';
 
 interface CostFormulaProps {
   cost: TraceCost;
@@ -24,11 +25,7 @@ export function CostFormula({ cost, totalName, caption }: CostFormulaProps) {
           <caption class="visually-hidden">{caption}</caption>
           <thead role="rowgroup">
             <tr role="row">
-              {['Tokens', 'Count', 'Per million', 'Cost'].map((name, index) => (
-                <th key={name} role="columnheader" scope="col" class={index === 0 ? '' : 'number'}>
-                  {name}
-                </th>
-              ))}
+              <ColumnNames texts={['Tokens']} numbers={['Count', 'Per million', 'Cost']} />
             </tr>
           </thead>
           <tbody role="rowgroup">

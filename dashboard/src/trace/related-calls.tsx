@@ -4,6 +4,7 @@ import { columnMoney } from '../format/money.ts';
 import { shortDuration } from '../format/duration.ts';
 import { useLoad } from '../live/loader.ts';
 import { Choice } from '../parts/choice.tsx';
+import { ColumnNames } from '../parts/column-names.tsx';
 import { DownloadCsv } from '../parts/download-csv.tsx';
 import { Failure } from '../parts/failure.tsx';
 import { NameLink } from '../parts/name-link.tsx';
@@ -82,18 +83,11 @@ function TimelineTable({ kind, value, current, list }: TimelineProps & { list: T
           </caption>
           <thead>
             <tr>
-              <th scope="col">Began</th>
-              <th scope="col">Model</th>
-              <th scope="col">Status</th>
+              <ColumnNames texts={['Began', 'Model', 'Status']} />
               <th scope="col" class="timeline-column">
                 Timeline
               </th>
-              <th scope="col" class="number">
-                Latency
-              </th>
-              <th scope="col" class="number">
-                Cost
-              </th>
+              <ColumnNames numbers={['Latency', 'Cost']} />
             </tr>
           </thead>
           <tbody>

@@ -7,8 +7,9 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { TestContext } from 'node:test';
 import { fileURLToPath } from 'node:url';
-import { installInEmptyFolder, pack, runToEnd, strangerEnvironment } from '../../scripts/pack.ts';
+import { runToEnd, strangerEnvironment } from '../../../client/test/support/stranger.ts';
 import { findBrowser } from '../../../dashboard/test/support/browser.ts';
+import { installInEmptyFolder, pack } from '../../scripts/pack.ts';
 import { eventually } from '../support/eventually.ts';
 
 const server = fileURLToPath(new URL('../../', import.meta.url));
@@ -74,7 +75,7 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
 
     const ownCache = join(folder, 'node_modules/tracetally/.cache');
     assert.ok(!existsSync(ownCache), 'the folder that the operator chose is used');
-    await runToEnd(launcher, ['verify'], { cwd: folder, env: strangerEnvironment });
+    await runToEnd(launcher, ['verify'], { cwd: folder });
     assert.ok(existsSync(ownCache), 'by default, the package has its own');
     service.kill('SIGTERM');
     assert.equal(await ended, 0, stderr);
