@@ -26,17 +26,26 @@ function marksOf({ span, outerSpan, response }: CallIds): CallMarks {
 
 type Calls = NonNullable<TraceWrite['calls']>;
 
-/** The marks that show that a call was stored before. */
-export function marksToFind(calls: Calls): string[] {
-  const marks = new Set<string>();
-  for (const reports of calls) {
-    for (const ids of reports) for (const mark of tellingMarks(marksOf(ids))) marks.add(mark);
-  }
-  return [...marks];
+/** The marks of each report of each call. */
+export type MarkedCalls = readonly (readonly CallMarks[])[];
+
+export function markCalls(calls: Calls): MarkedCalls {
+  return calls.map((reports) => reports.map(marksOf));
 }
 
-function tellingMarks({ own, asOuter, outer, response }: CallMarks): string[] {
-  return [own, asOuter, outer, response].filter((mark) => mark !== null);
+/** The marks that show that a call was stored before. */
+export function marksToFind(calls: MarkedCalls): string[] {
+  const marks = new Set<string>();
+  const find = (mark: string | null): void => void (mark !== null && marks.add(mark));
+  for (const reports of calls) {
+    for (const { own, asOuter, outer, response } of reports) {
+      find(own);
+      find(asOuter);
+      find(outer);
+      find(response);
+    }
+  }
+  return [...marks];
 }
 
 /** Marks that were found or added. */
@@ -55,19 +64,22 @@ export interface CountedWrite {
 }
 
 /** Leaves out calls with a mark in `seen`, and those that the write contains twice. Adds the marks of the others to `seen`. */
-export function countOnce(write: TraceWrite, calls: Calls, seen: SeenMarks): CountedWrite {
+export function countOnce(write: TraceWrite, calls: MarkedCalls, seen: SeenMarks): CountedWrite {
   const duplicates: number[] = [];
   const marks: string[] = [];
+  const isSeen = (mark: string | null): boolean => mark !== null && seen.has(mark);
   const remember = (mark: string | null): void => {
     if (mark === null || seen.has(mark)) return;
     seen.add(mark);
     marks.push(mark);
   };
   for (const [i, reports] of calls.entries()) {
-    const ofReports = reports.map(marksOf);
-    const isDuplicate = ofReports.some((one) => tellingMarks(one).some((mark) => seen.has(mark)));
+    const isDuplicate = reports.some(
+      ({ own, asOuter, outer, response }) =>
+        isSeen(own) || isSeen(asOuter) || isSeen(outer) || isSeen(response),
+    );
     if (isDuplicate) duplicates.push(i);
-    for (const { own, outerAsOuter, response } of ofReports) {
+    for (const { own, outerAsOuter, response } of reports) {
       // What is around a duplicate is around the stored call, too.
       remember(outerAsOuter);
       if (!isDuplicate) remember(own);

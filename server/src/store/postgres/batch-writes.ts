@@ -1,4 +1,4 @@
-import { countOnce } from '../count-once.ts';
+import { countOnce, markCalls } from '../count-once.ts';
 import { answerRepeated } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
 import type { PackedPayloads } from '../payload.ts';
@@ -105,7 +105,7 @@ export class BatchWrites {
   #addCalls({ write: reported, payloads }: PackedWrite, calls: Calls, team: LockedTeam): void {
     const { teamId } = reported;
     const { earlier } = team;
-    const { write, duplicates, marks } = countOnce(reported, calls, {
+    const { write, duplicates, marks } = countOnce(reported, markCalls(calls), {
       has: (mark) => earlier.has(mark),
       add: (mark) => void earlier.set(mark, { ...noRequest, ...noRange }),
     });

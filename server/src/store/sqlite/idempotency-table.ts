@@ -40,9 +40,9 @@ export function openIdempotencyTable(db: DatabaseSync): IdempotencyTable {
   const findMarks = db.prepare(`
     select i.key_hash from json_each(?2) m cross join idempotency i
     where i.team_no = ?1 and i.key_hash = m.value and i.expires_at_us > ?3`);
-  const insertMarks = db.prepare(`
-    insert into idempotency (team_no, ${requestColumns})
-    select ?1, value, '', 0, 0, null, ?3 from json_each(?2) where true
+  // One by one: as a JSON list they took twice as long.
+  const insertMark = db.prepare(`
+    insert into idempotency (team_no, ${requestColumns}) values (?, ?, '', 0, 0, null, ?)
     on conflict do update set expires_at_us = excluded.expires_at_us`);
 
   return {
@@ -63,7 +63,8 @@ export function openIdempotencyTable(db: DatabaseSync): IdempotencyTable {
       // Twice as many as are added, so that the table does not grow without end.
       const rowsMax = Math.max(limits.idempotencySweepRowsMax, 2 * marks.length);
       deleteExpired.run(teamNo, nowUs, rowsMax);
-      insertMarks.run(teamNo, JSON.stringify(marks), expiryOf(nowUs));
+      const expiresAtUs = expiryOf(nowUs);
+      for (const mark of marks) insertMark.run(teamNo, mark, expiresAtUs);
     },
   };
 }
