@@ -1,26 +1,21 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../server/test/process/helpers.ts';
 import type { Bench } from '../lab/bench.ts';
-import { smallPayloads } from '../lab/bodies.ts';
-import { fire } from '../lab/load.ts';
+import { smallPayloads, traceBodies } from '../lab/bodies.ts';
+import { compareFlags } from '../lab/compare-flags.ts';
 import { preciseCpuSeconds as cpuSeconds, startService } from '../lab/processes.ts';
 import type { Running } from '../lab/processes.ts';
 import { inTurns } from '../lab/rounds.ts';
-import { median, medianRatio } from '../lab/statistics.ts';
-import { postRequests, writingConnections as connections } from '../lab/writers.ts';
+import { median } from '../lab/statistics.ts';
 
 /** The usual interval of Prometheus. */
 const intervalS = 15;
 const scrapes = 200;
-/** The noise of one round is some percent, so there are many short ones. */
-const roundsFactor = 8;
-const roundSeconds = 1;
-
 export const metrics: Bench = {
   name: 'metrics',
   asks: 'CPU time of counting and of a scrape, against the same service without metrics',
   async run(lab) {
-    const { rounds, seconds, warmUpSeconds } = lab.plan;
+    const { rounds, seconds } = lab.plan;
     const [counting, silent] = await Promise.all([
       lab.emptyDatabase('metrics-on'),
       lab.emptyDatabase('metrics-off'),
@@ -29,20 +24,6 @@ export const metrics: Bench = {
     const flags = ['--metrics-listen', address];
     const on = await startService(counting.url, null, flags);
     const off = await startService(silent.url);
-    const bodies = {
-      on: postRequests(lab, 'metrics-on', [counting.key], smallPayloads),
-      off: postRequests(lab, 'metrics-off', [silent.key], smallPayloads),
-    };
-
-    async function microsPerRequest(service: Running, name: keyof typeof bodies): Promise<number> {
-      const before = cpuSeconds(service.pid);
-      const load = { connections, seconds: roundSeconds };
-      const { requests } = await fire(service.url, bodies[name], load);
-      // Rolling follows the writes.
-      await sleep(500);
-      return ((cpuSeconds(service.pid) - before) * 1e6) / requests;
-    }
-
     async function idleMs(service: Running): Promise<number> {
       const before = cpuSeconds(service.pid);
       await sleep(seconds * 1_000);
@@ -59,28 +40,21 @@ export const metrics: Bench = {
       return { ms: ((cpuSeconds(on.pid) - before) * 1_000) / scrapes, kilobytes };
     }
 
-    for (const name of ['on', 'off'] as const) {
-      const { url } = name === 'on' ? on : off;
-      await fire(url, bodies[name], { connections, seconds: warmUpSeconds });
-    }
     const idle = await inTurns(rounds, { on: () => idleMs(on), off: () => idleMs(off) });
-    const busy = await inTurns(
-      rounds * roundsFactor + 1,
-      { on: () => microsPerRequest(on, 'on'), off: () => microsPerRequest(off, 'off') },
-      { bothOrders: true },
-    );
     const { ms, kilobytes } = await scrapeMs();
     await Promise.all([on.stop(), off.stop()]);
+    const bodies = traceBodies(1_000, smallPayloads);
+    const busy = await compareFlags(lab, 'metrics', bodies, flags);
     const ofScrapes = (ms / (intervalS * 1_000)) * 100;
     const idleMore = median(idle.on) - median(idle.off);
     return [
       {
         bench: 'metrics',
         what: 'CPU time of a write with metrics',
-        value: medianRatio(busy.on, busy.off),
+        value: busy.ratio,
         unit: '× without',
         goal: { atMost: 1.01 },
-        detail: `${median(busy.on).toFixed(1)} µs against ${median(busy.off).toFixed(1)} µs`,
+        detail: busy.detail,
       },
       {
         bench: 'metrics',
