@@ -11,6 +11,7 @@ import { median } from '../lab/statistics.ts';
 /** The usual interval of Prometheus. */
 const intervalS = 15;
 const scrapes = 200;
+
 export const metrics: Bench = {
   name: 'metrics',
   asks: 'CPU time of counting and of a scrape, against the same service without metrics',
@@ -24,6 +25,7 @@ export const metrics: Bench = {
     const flags = ['--metrics-listen', address];
     const on = await startService(counting.url, null, flags);
     const off = await startService(silent.url);
+
     async function idleMs(service: Running): Promise<number> {
       const before = cpuSeconds(service.pid);
       await sleep(seconds * 1_000);

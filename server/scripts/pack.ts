@@ -1,7 +1,7 @@
 /** Packs a package, and installs tarballs in an empty folder as a stranger would, with the Node.js of the host. */
 import { mkdirSync, writeFileSync } from 'node:fs';
-import { delimiter, dirname, join } from 'node:path';
-import { npmSettings, quietly, runToEnd } from '../../client/test/support/stranger.ts';
+import { join } from 'node:path';
+import { builderEnvironment, quietly, runToEnd } from '../../client/test/support/stranger.ts';
 
 export interface Packed {
   path: string;
@@ -12,10 +12,9 @@ export interface Packed {
   unpackedSize: number;
 }
 
-/** Runs npm with the Node.js that runs this, and returns what it printed. */
+/** Runs npm as the builder of packages, and returns what it printed. */
 export async function npm(cwd: string, args: readonly string[]): Promise<string> {
-  const PATH = [dirname(process.execPath), process.env.PATH ?? ''].join(delimiter);
-  return (await runToEnd('npm', args, { cwd, env: { ...npmSettings, PATH } })).stdout;
+  return (await runToEnd('npm', args, { cwd, env: builderEnvironment })).stdout;
 }
 
 /** Builds and packs the package in `folder`. The tarball is put into another folder. */

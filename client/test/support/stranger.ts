@@ -1,22 +1,23 @@
-/** Runs programs as a stranger would, who has the Node.js of the host and nothing of the checkout. */
+/** Runs programs to their end: as a stranger would, who has the Node.js of the host and nothing of the checkout, or as a builder. */
 import { spawn } from 'node:child_process';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { nodeOfHost } from './node-of-host.ts';
 
-const { HOME = tmpdir(), npm_config_cache } = process.env;
-
-/** What npm needs besides the search path. */
-export const npmSettings: NodeJS.ProcessEnv = {
-  HOME,
-  ...(npm_config_cache && { npm_config_cache }),
-};
+const { PATH = '', HOME = tmpdir(), npm_config_cache } = process.env;
+const npmSettings = { HOME, ...(npm_config_cache && { npm_config_cache }) };
 
 /** Nothing of the checkout is on the search path. */
 export const strangerEnvironment: NodeJS.ProcessEnv = {
   ...npmSettings,
   PATH: [dirname(nodeOfHost()), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
+};
+
+/** Packages are built with the Node.js that runs this. */
+export const builderEnvironment: NodeJS.ProcessEnv = {
+  ...npmSettings,
+  PATH: [dirname(process.execPath), PATH].join(delimiter),
 };
 
 /** Options of `npm install` that leave out what only people read. */
