@@ -1,6 +1,7 @@
-import { compareIngest } from '../lab/before-after.ts';
-import type { Bench } from '../lab/bench.ts';
-import { smallPayloads } from '../lab/bodies.ts';
+import type { Bench, Finding } from '../lab/bench.ts';
+import { smallPayloads, traceBodies } from '../lab/bodies.ts';
+import { compareServices, cpuDetail } from '../lab/compare-services.ts';
+import type { Lab } from '../lab/lab.ts';
 import { fire } from '../lab/load.ts';
 import { startControl, startService } from '../lab/processes.ts';
 import { inTurns } from '../lab/rounds.ts';
@@ -27,7 +28,7 @@ export const ingest: Bench = {
     });
     await echo.stop();
     await service.stop();
-    const compared = lab.against === null ? [] : await compareIngest(lab, lab.against);
+    const compared = lab.against === null ? [] : await beforeAndNow(lab, lab.against);
 
     const rates = ours.map((load) => load.perSecond);
     const echoRates = E.map((load) => load.perSecond);
@@ -63,3 +64,30 @@ export const ingest: Bench = {
     ];
   },
 };
+
+/** The service of this checkout compared with that of another one. */
+async function beforeAndNow(lab: Lab, checkout: string): Promise<Finding[]> {
+  const bodies = traceBodies(1_000, smallPayloads);
+  const { perSecond: rates, cpuUs } = await compareServices(lab, 'before-now', bodies, {
+    ours: {},
+    control: { checkout },
+  });
+  return [
+    {
+      bench: 'ingest',
+      what: 'requests per second compared with the other checkout',
+      value: rates.ratio,
+      unit: '× before',
+      goal: { atLeast: 0.97 },
+      detail: `${perSecond([rates.ours])}; before ${perSecond([rates.control])}; ${rates.spread}`,
+    },
+    {
+      bench: 'ingest',
+      what: 'CPU time per request compared with the other checkout',
+      value: cpuUs.ratio,
+      unit: '× before',
+      goal: null,
+      detail: cpuDetail(cpuUs, 'before'),
+    },
+  ];
+}

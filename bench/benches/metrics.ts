@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { freePort } from '../../server/test/process/helpers.ts';
 import type { Bench } from '../lab/bench.ts';
 import { smallPayloads, traceBodies } from '../lab/bodies.ts';
-import { compareFlags } from '../lab/compare-flags.ts';
+import { compareServices, cpuDetail } from '../lab/compare-services.ts';
 import { preciseCpuSeconds as cpuSeconds, startService } from '../lab/processes.ts';
 import type { Running } from '../lab/processes.ts';
 import { inTurns } from '../lab/rounds.ts';
@@ -46,7 +46,10 @@ export const metrics: Bench = {
     const { ms, kilobytes } = await scrapeMs();
     await Promise.all([on.stop(), off.stop()]);
     const bodies = traceBodies(1_000, smallPayloads);
-    const busy = await compareFlags(lab, 'metrics', bodies, flags);
+    const { cpuUs: busy } = await compareServices(lab, 'metrics', bodies, {
+      ours: { flags },
+      control: {},
+    });
     const ofScrapes = (ms / (intervalS * 1_000)) * 100;
     const idleMore = median(idle.on) - median(idle.off);
     return [
@@ -56,7 +59,7 @@ export const metrics: Bench = {
         value: busy.ratio,
         unit: '× without',
         goal: { atMost: 1.01 },
-        detail: busy.detail,
+        detail: cpuDetail(busy, 'without'),
       },
       {
         bench: 'metrics',

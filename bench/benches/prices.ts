@@ -1,6 +1,6 @@
 import type { Bench } from '../lab/bench.ts';
 import { smallPayloads, traceBodies } from '../lab/bodies.ts';
-import { compareFlags } from '../lab/compare-flags.ts';
+import { compareServices, cpuDetail } from '../lab/compare-services.ts';
 
 export const prices: Bench = {
   name: 'prices',
@@ -10,15 +10,18 @@ export const prices: Bench = {
       const { cost_usd: _, ...rest } = JSON.parse(body) as Record<string, unknown>;
       return JSON.stringify(rest);
     });
-    const { ratio, detail } = await compareFlags(lab, 'prices', bodies, ['--price-missing-costs']);
+    const { cpuUs } = await compareServices(lab, 'prices', bodies, {
+      ours: { flags: ['--price-missing-costs'] },
+      control: {},
+    });
     return [
       {
         bench: 'prices',
         what: 'CPU time per POST with computed costs',
-        value: ratio,
+        value: cpuUs.ratio,
         unit: '× without',
         goal: { atMost: 1.03 },
-        detail,
+        detail: cpuDetail(cpuUs, 'without'),
       },
     ];
   },

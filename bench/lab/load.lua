@@ -1,5 +1,5 @@
 -- wrk runs this script. Arguments: a file with one request per line (method, path, API key and body, separated by tabs), and the first
--- number for requests that must not be repeated. A body that begins with "hex:" is protobuf, with "@@@@@@" in place of these numbers.
+-- number for requests that must not be repeated: bodies contain "@@@@@@" in place of these numbers. One that begins with "hex:" is protobuf.
 local requests = {}
 local at = 0
 local number = 0
@@ -37,11 +37,12 @@ function init(args)
     if body and body:sub(1, 4) == "hex:" then
       headers["Content-Type"] = "application/x-protobuf"
       local bytes = body:sub(5):gsub("..", function(pair) return string.char(tonumber(pair, 16)) end)
-      requests[#requests + 1] = partsOf(wrk.format(method, path, headers, bytes))
+      body = bytes
     else
       headers["Content-Type"] = body and "application/json" or nil
-      requests[#requests + 1] = wrk.format(method, path, headers, body)
     end
+    local parts = partsOf(wrk.format(method, path, headers, body))
+    requests[#requests + 1] = #parts == 1 and parts[1] or parts
   end
 end
 

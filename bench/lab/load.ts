@@ -11,7 +11,7 @@ export interface Request {
   path: string;
   /** The API key. */
   key: string;
-  /** JSON, or protobuf as bytes. In those, every `freshId` is replaced, with each request by another text. */
+  /** JSON, or protobuf as bytes. Every `freshId` in it is replaced, with each request by another text. */
   body?: string | Buffer;
 }
 

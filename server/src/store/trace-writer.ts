@@ -22,7 +22,7 @@ export interface IdempotentRequest {
   rejected: string | null;
 }
 
-/** The ids by which a call is recognized if it is reported again within a day. */
+/** The ids by which a call is recognized if it is reported again within a day: `s:` and a span, or `r:` and a response. */
 export interface CallIds {
   span: string | null;
   /** The span around it. If that is a model call too, both report the same call. */

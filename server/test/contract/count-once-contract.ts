@@ -111,6 +111,24 @@ export function describeCountOnceContract(
       assert.deepEqual(await modelsOf(teamId), ['inner', 'inner 2', 'first', 'innermost']);
     });
 
+    test('a span can become a call and the span around one in the same transaction', async () => {
+      const teamId = await newTeam();
+      const outcomes = await store.append([
+        writeOf(teamId, [['outer', { span: '5' }]]),
+        writeOf(teamId, [
+          ['inner', { span: '6', outerSpan: '5' }],
+          ['other', { span: '7' }],
+        ]),
+      ]);
+      assert.deepEqual(
+        outcomes.map((outcome) => outcome.kind === 'stored' && outcome.duplicates),
+        [[], [0]],
+      );
+      assert.deepEqual(await report(teamId, [['again', { span: '5' }]]), [0]);
+      assert.deepEqual(await report(teamId, [['inner 2', { span: '8', outerSpan: '5' }]]), [0]);
+      assert.deepEqual(await modelsOf(teamId), ['outer', 'other']);
+    });
+
     test("another team's calls with the same ids are stored", async () => {
       const [one, other] = [await newTeam(), await newTeam()];
       const calls: Call[] = [['m', { span: '1', outerSpan: '2', response: 'x' }]];

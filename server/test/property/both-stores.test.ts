@@ -60,35 +60,41 @@ const lastReads = (['full', 'stranger'] as const).flatMap((caller) =>
 );
 
 const runsWanted = 60;
+/** Rare kinds of replies may be missing from one round of conversations. */
+const roundsMax = 5;
 
 test(`SQLite and PostgreSQL give byte-equal replies in ${runsWanted} random conversations`, async (t) => {
   const seen = new Map<string, number>();
+  const unseen = () => expected.filter((name) => !seen.has(name));
   const count = (name: string): void => void seen.set(name, (seen.get(name) ?? 0) + 1);
-  await fc.assert(
-    fc.asyncProperty(
-      fc.array(step, { minLength: 3, maxLength: 12 }),
-      moment,
-      async (steps, readAt) => {
-        const twins = new Twins(services);
-        const sent: Asked[] = [];
-        for (const { at, what } of steps) {
-          const request = what.kind === 'new' ? what.request : sent[what.nth % sent.length];
-          if (!request) continue;
-          sent.push(request);
-          clock.set(at);
-          for (const name of namesOf(request, await twins.ask(request))) count(name);
-        }
-        clock.set(readAt);
-        for (const question of lastReads) {
-          assert.equal((await twins.ask(question)).status, 200, question.path);
-        }
-      },
-    ),
-    { numRuns: runsWanted },
-  );
+  let rounds = 0;
+  do {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 3, maxLength: 12 }),
+        moment,
+        async (steps, readAt) => {
+          const twins = new Twins(services);
+          const sent: Asked[] = [];
+          for (const { at, what } of steps) {
+            const request = what.kind === 'new' ? what.request : sent[what.nth % sent.length];
+            if (!request) continue;
+            sent.push(request);
+            clock.set(at);
+            for (const name of namesOf(request, await twins.ask(request))) count(name);
+          }
+          clock.set(readAt);
+          for (const question of lastReads) {
+            assert.equal((await twins.ask(question)).status, 200, question.path);
+          }
+        },
+      ),
+      { numRuns: runsWanted },
+    );
+  } while (unseen().length > 0 && ++rounds < roundsMax);
   const counts = Object.fromEntries(expected.map((name) => [name, seen.get(name) ?? 0]));
   t.diagnostic(JSON.stringify(counts));
-  for (const [name, times] of Object.entries(counts)) assert.ok(times > 0, `never seen: ${name}`);
+  assert.deepEqual(unseen(), [], 'these were never seen');
 });
 
 /** What the conversations must have been about. */

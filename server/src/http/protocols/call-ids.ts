@@ -21,7 +21,7 @@ export function idsOf(signal: Signal, draft: TraceDraft): CallIds {
 
 /** The beginning of the trace id makes it unlikely enough that two spans of a day share an id. */
 function spanIdOf({ traceId }: Signal, spanId: string): string | null {
-  return spanId === '' ? null : `${spanId}${traceId.slice(0, 8)}`;
+  return spanId === '' ? null : `s:${spanId}${traceId.slice(0, 8)}`;
 }
 
 /** A log record has no id. A retry of its export repeats everything in it. */
@@ -29,7 +29,7 @@ function logIdOf(signal: Signal, draft: TraceDraft): string {
   const { attributes, endUs, traceId, spanId } = signal;
   const sequence = attributes.value(rowIndex.eventSequence) ?? null;
   const parts = [eventNameOf(signal), endUs, traceId, spanId, sequence, draft];
-  return hash('sha256', JSON.stringify(parts), 'base64url');
+  return `s:${hash('sha256', JSON.stringify(parts), 'base64url')}`;
 }
 
 const plainId = /^[\x21-\x7e]{1,64}$/;
@@ -37,5 +37,5 @@ const plainId = /^[\x21-\x7e]{1,64}$/;
 function responseIdOf({ attributes }: Signal): string | null {
   const id = attributes.value(rowIndex.responseId);
   if (typeof id !== 'string' || id.length < limits.responseIdCharsMin) return null;
-  return plainId.test(id) ? id : hash('sha256', id, 'base64url');
+  return `r:${plainId.test(id) ? id : hash('sha256', id, 'base64url')}`;
 }

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { limits } from '../../limits.ts';
-import { markCalls, marksToFind } from '../count-once.ts';
+import { marksToFind } from '../count-once.ts';
 import { expiryOf } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
 import { earlierFromRow } from '../key-rows.ts';
@@ -251,7 +251,7 @@ export function requestValues(requests: readonly NewRequest[], wallUs: number): 
 
 /** The idempotency key of a write, and the marks of its calls. */
 function keysToFind({ request, calls }: TraceWrite): string[] {
-  return [...(request ? [request.keyHash] : []), ...(calls ? marksToFind(markCalls(calls)) : [])];
+  return [...(request ? [request.keyHash] : []), ...(calls ? marksToFind(calls) : [])];
 }
 
 /** Waits until no other transaction of the team is in progress. If the team has no traces yet, its sequence starts at `firstSeq`. */

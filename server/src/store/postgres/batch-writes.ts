@@ -1,4 +1,4 @@
-import { countOnce, markCalls } from '../count-once.ts';
+import { countOnce } from '../count-once.ts';
 import { answerRepeated } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
 import type { PackedPayloads } from '../payload.ts';
@@ -49,6 +49,8 @@ export class BatchWrites {
   readonly locked = new Set<PackedWrite>();
   readonly #teams: ReadonlyMap<string, LockedTeam>;
   readonly #batches = new Map<string, { team: LockedTeam; batch: TeamBatch }>();
+  /** By team and mark. */
+  readonly #marks = new Map<string, NewRequest>();
   readonly #wallUs: number;
 
   constructor(teams: ReadonlyMap<string, LockedTeam>, wallUs: number, rows: BatchRows) {
@@ -105,9 +107,9 @@ export class BatchWrites {
   #addCalls({ write: reported, payloads }: PackedWrite, calls: Calls, team: LockedTeam): void {
     const { teamId } = reported;
     const { earlier } = team;
-    const { write, duplicates, marks } = countOnce(reported, markCalls(calls), {
-      has: (mark) => earlier.has(mark),
-      add: (mark) => void earlier.set(mark, { ...noRequest, ...noRange }),
+    const { write, duplicates, marks } = countOnce(reported, calls, {
+      get: (mark) => earlier.get(mark)?.count,
+      set: (mark, meaning) => void earlier.set(mark, { ...noRequest, ...rangeOfMark(meaning) }),
     });
     if (write.drafts.length === 0) {
       this.outcomes.push({ kind: 'stored', stamps: [], duplicates });
@@ -119,9 +121,21 @@ export class BatchWrites {
     const batch = this.#batchOf(teamId, team);
     const stamps = batch.append(write, (_draft, index) => packedAt(index), this.#wallUs);
     this.outcomes.push({ kind: 'stored', stamps, duplicates });
-    for (const mark of marks) {
-      this.requests.push({ teamId, request: { ...noRequest, keyHash: mark }, ...noRange });
+    for (const [mark, meaning] of marks) this.#addMark(teamId, mark, meaning);
+  }
+
+  /** Another write of the batch may have added the same mark. */
+  #addMark(teamId: string, mark: string, meaning: number): void {
+    const name = `${teamId} ${mark}`;
+    const added = this.#marks.get(name);
+    if (added) {
+      added.count = meaning;
+      return;
     }
+    const request = { ...noRequest, keyHash: mark };
+    const row: NewRequest = { teamId, request, ...rangeOfMark(meaning) };
+    this.#marks.set(name, row);
+    this.requests.push(row);
   }
 
   #batchOf(teamId: string, team: LockedTeam): TeamBatch {
@@ -138,9 +152,9 @@ export class BatchWrites {
 
 type Calls = NonNullable<TraceWrite['calls']>;
 
-/** The mark of a call is stored like a request, and stands for itself. */
+/** The mark of a call is stored like a request, with what it stands for in place of the number of traces. */
 const noRequest = { bodyHash: '', rejected: null };
-const noRange = { firstSeq: 0, count: 0 };
+const rangeOfMark = (meaning: number) => ({ firstSeq: 0, count: meaning });
 
 const isLocked: WriteOutcome = {
   kind: 'failed',

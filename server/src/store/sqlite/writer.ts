@@ -3,7 +3,7 @@ import type { Clock } from '../../core/clock.ts';
 import { messageOf } from '../../errors.ts';
 import { storeInHalves } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
-import { countOnce, markCalls, marksToFind } from '../count-once.ts';
+import { countOnce, marksToFind } from '../count-once.ts';
 import { answerRepeated } from '../idempotency.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
@@ -217,9 +217,8 @@ class OpenTransaction {
 
   #addCalls(reported: TraceWrite, calls: Calls, wallUs: number): void {
     const { teamNo, batch } = this.#teamOf(reported.teamId);
-    const marked = markCalls(calls);
-    const seen = this.#requests.findMarks(teamNo, marksToFind(marked), wallUs);
-    const { write, duplicates, marks } = countOnce(reported, marked, seen);
+    const known = this.#requests.findMarks(teamNo, marksToFind(calls), wallUs);
+    const { write, duplicates, marks } = countOnce(reported, calls, known);
     const stamps = batch.append(write, packPayloads, wallUs);
     this.#requests.addMarks(teamNo, marks, wallUs);
     this.outcomes.push({ kind: 'stored', stamps, duplicates });
