@@ -13,6 +13,8 @@ import { writingConnections as connections } from './writers.ts';
 const pairsFactor = 2;
 const roundsOfPair = 6;
 const roundSeconds = 1;
+/** V8 is still compiling after some seconds, the more the larger the program is. */
+const warmUpFactor = 3;
 
 /** How to start one of the two services. */
 export interface Side {
@@ -81,7 +83,8 @@ async function openSide(
     bodies.map((body) => ({ method: 'POST', path: '/traces', key, body })),
   );
   const service = await startService(url, checkout, flags);
-  await fire(service.url, requests, { connections, seconds: lab.plan.warmUpSeconds });
+  const warmUpSeconds = warmUpFactor * lab.plan.warmUpSeconds;
+  await fire(service.url, requests, { connections, seconds: warmUpSeconds });
   return {
     async measure(): Promise<Round> {
       const startS = cpuSeconds(service.pid);
