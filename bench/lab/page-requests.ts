@@ -44,36 +44,44 @@ export async function openDashboard(url: string, key: string): Promise<Dashboard
 }
 
 function watch(page: Page, url: string) {
-  let asked: AskedRequest[] = [];
   let lastMs = 0;
   const pending = new Set<Request>();
   /** A page that shows an error is loaded quickly, which must not count. */
   let failed: string[] = [];
-  const isOfApi = (request: Request): boolean =>
-    /^\/(analytics|traces)\b/.test(request.url().slice(url.length));
+  const pathOf = (address: string): string => address.slice(url.length);
+  const isOfApi = (path: string): boolean => /^\/(analytics|traces)\b/.test(path);
   page.on('request', (request) => {
-    if (isOfApi(request)) pending.add(request);
+    if (isOfApi(pathOf(request.url()))) pending.add(request);
     lastMs = performance.now();
   });
   page.on('requestfailed', (request) => {
     const reason = request.failure()?.errorText;
-    // The page itself cancels what it no longer needs.
+    // The page cancels what it no longer needs. Chromium also says this of some replies that were read to their end.
     if (pending.delete(request) && reason !== 'net::ERR_ABORTED')
       failed.push(`${request.url()}: ${reason}`);
   });
   page.on('response', (response) => {
-    if (isOfApi(response.request()) && !response.ok())
+    if (isOfApi(pathOf(response.url())) && !response.ok())
       failed.push(`${response.url()}: ${response.status()}`);
   });
   page.on('requestfinished', (request) => {
     lastMs = performance.now();
-    if (!pending.delete(request)) return;
-    const { requestStart, responseEnd } = request.timing();
-    asked.push({ request: request.url().slice(url.length), ms: responseEnd - requestStart });
+    pending.delete(request);
   });
+
+  /** As the page itself measured them. A request that was cancelled has no status. */
+  async function answered(): Promise<AskedRequest[]> {
+    const entries = await page.evaluate(() =>
+      (performance.getEntriesByType('resource') as PerformanceResourceTiming[])
+        .filter(({ responseStatus }) => responseStatus === 200)
+        .map(({ name, requestStart, responseEnd }) => ({ name, ms: responseEnd - requestStart })),
+    );
+    const asked = entries.map(({ name, ms }) => ({ request: pathOf(name), ms }));
+    return asked.filter(({ request }) => isOfApi(request));
+  }
+
   return {
     begin(): void {
-      asked = [];
       failed = [];
       pending.clear();
     },
@@ -83,16 +91,16 @@ function watch(page: Page, url: string) {
       await page.getByRole('navigation', { name: 'Main' }).waitFor();
       const loading = page.locator('main .bone, main .skeleton');
       const isBusy = async (): Promise<boolean> =>
-        asked.length === 0 ||
         pending.size > 0 ||
         performance.now() - lastMs < quietMs ||
-        (await loading.count()) > 0;
+        (await loading.count()) > 0 ||
+        (await answered()).length === 0;
       while (await isBusy()) {
         if (performance.now() - startMs > deadlineMs) throw new Error('the page is never quiet');
         await new Promise((resolve) => setTimeout(resolve, pollMs));
       }
       if (failed.length > 0) throw new Error(failed.join('; '));
-      return asked;
+      return answered();
     },
   };
 }
