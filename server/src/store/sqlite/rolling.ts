@@ -55,18 +55,22 @@ export function startRolling(
   const isIdle = (nowMs: number): boolean =>
     isServer && nowMs - lastCommitMs >= limits.hotRollIdleMs;
 
-  /** Waits at least this long. Messages that have arrived meanwhile are handled first. */
+  /**
+   * Waits at least this long. Messages that arrive in that time are handled first. Without a wait it follows the commit that was just
+   * answered: the main thread is busy with the replies and needs the writer least.
+   */
   function plan(delayMs: number): void {
     const atMs = performance.now() + delayMs;
     if (isStopped || atMs >= plannedMs) return;
     if (timer !== null) clearTimeout(timer);
     plannedMs = atMs;
-    timer = setTimeout(step, delayMs);
+    if (delayMs > 0) timer = setTimeout(step, delayMs);
+    else setImmediate(step);
   }
 
   function step(): void {
     plannedMs = Infinity;
-    if (writer.brokenBy !== null) return;
+    if (isStopped || writer.brokenBy !== null) return;
     const nowMs = performance.now();
     const due = schedule.next(nowMs, nowMs - lastCommitMs, pending.wide.begunTeamNo);
     if (due === null) {
