@@ -267,6 +267,9 @@ export const limits = Object.freeze({
   // `reprice`: sequence numbers that it searches at once, models of which it keeps sums, how often it saves its progress if no cost changes,
   // and the runs of a team that are listed.
   repriceWindowRows: 16_384,
+  // How long one of its transactions should take on SQLite: a write may wait that long for it. The more traces it changes at once, the
+  // more of them share rollups.
+  repriceMsTarget: 200,
   repriceModelsMax: 200,
   repriceSaveMs: 1_000,
   repriceRunsMax: 100,

@@ -23,7 +23,7 @@ const teamNo = '(select no from teams where id = ?)';
 export function openRepricer(db: DatabaseSync, reading: DatabaseSync): Repricer {
   let opened: Changing | null = null;
   const changing = (): Changing => (opened ??= openChanging(db));
-  const size = new RollSize(limits.rollMsTarget, limits.rollRowsMin);
+  const size = new RollSize(limits.repriceMsTarget, limits.rollRowsMin);
 
   return {
     async repriceRuns(teamId) {
@@ -48,10 +48,12 @@ export function openRepricer(db: DatabaseSync, reading: DatabaseSync): Repricer 
       return { traces, toSeq: last && traces.length === rowsMax ? last.seq : toSeq };
     },
     async reprice(run, savedSeq, toSeq, decide) {
-      const startMs = performance.now();
+      let startMs = 0;
       const outcome = await retryWhileBusy(
         db,
         (): RepriceOutcome => {
+          // Without the time that it has waited for a busy file.
+          startMs = performance.now();
           const generations = changing().generations(run.teamId);
           const isBehind = speeds.some((speed) => generations.active.rolledSeq[speed] < toSeq);
           if (isBehind) return { kind: 'behind' };
