@@ -1,11 +1,20 @@
 import { fileURLToPath } from 'node:url';
 
-/** A checkout runs the TypeScript sources; the npm package has the JavaScript that was built from them, in folders of the same shape. */
+/**
+ * A checkout runs the TypeScript sources. The npm package has the JavaScript that was bundled from them: this module is at the top of
+ * its folder too, and a module that is loaded by name is at the same path below it.
+ */
 const isCheckout = import.meta.url.endsWith('.ts');
 
-/** A module in the folder of `importer`, for a thread of its own. */
-export function moduleBeside(importer: string, name: string): URL {
-  return new URL(`${name}${isCheckout ? '.ts' : '.js'}`, importer);
+/** A module for a thread of its own, such as `store/sqlite/writer-thread`. */
+export function moduleAt(path: string): URL {
+  return new URL(`${path}${isCheckout ? '.ts' : '.js'}`, import.meta.url);
+}
+
+export const packageFile = new URL('../package.json', import.meta.url);
+
+export function migrationsFolder(store: 'sqlite' | 'postgres'): URL {
+  return new URL(`../migrations/${store}/`, import.meta.url);
 }
 
 /** The built dashboard. */

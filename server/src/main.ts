@@ -1,4 +1,4 @@
-import { setTimeout as delay } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { FastifyBaseLogger } from 'fastify';
 import { defaultTeam, serverUrl } from './config.ts';
 import type { Config } from './config.ts';
@@ -6,7 +6,6 @@ import { hashKey } from './core/api-key.ts';
 import { openClock } from './core/clock.ts';
 import type { Clock, ClockSource } from './core/clock.ts';
 import { OperatorError } from './errors.ts';
-import { buildApp } from './http/app.ts';
 import { openBodyBudget } from './http/body-budget.ts';
 import { readPage } from './http/dashboard/assets.ts';
 import { listen } from './http/listen.ts';
@@ -60,11 +59,14 @@ export async function startService(
   await using started = new AsyncDisposableStack();
 
   const recorder = config.metricsListen ? new Recorder(config.metricsTeams) : null;
-  const store = await openStore(config.database, {
+  const opening = openStore(config.database, {
     clock: clockSource,
     role: 'server',
     ...storeEvents(logger, recorder),
   });
+  // Loaded while the store's thread starts.
+  const loading = nextTurn().then(() => import('./http/app.ts'));
+  const store = await opening;
   started.defer(() => store.close());
   const waiting = new WaitingBudget();
   const writes = new Admission(store, waiting, recorder);
@@ -74,6 +76,7 @@ export async function startService(
   const page = readPage(dashboardFolder);
   const bodyBudget = openBodyBudget(limits.bodiesBytesMax);
   const replyBudget = openReplyBudget(limits.repliesBytesMax);
+  const { buildApp } = await loading;
   const app = await buildApp({
     reader: store,
     keys: store,

@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
+import { packageFile } from './installation.ts';
 
-const text = readFileSync(new URL('../package.json', import.meta.url), 'utf8');
-
-export const { version } = JSON.parse(text) as { version: string };
+export const { version } = JSON.parse(readFileSync(packageFile, 'utf8')) as { version: string };

@@ -64,11 +64,62 @@ const unitsPerPico = 1_000_000n;
 
 /** A cost in pico-dollars, rounded half up. Null if the prices and counts do not say what the call costs. */
 export function costInPicos(rates: Rates, counts: TokenCounts): bigint | null {
+  const plain = plainCost(rates, counts);
+  return plain === null ? sumOfParts(rates, counts) : BigInt(plain);
+}
+
+function sumOfParts(rates: Rates, counts: TokenCounts): bigint | null {
   const parts = costParts(rates, counts);
   if (parts === null) return null;
   let units = 0n;
   for (const { count, price } of parts) units += BigInt(count) * price;
   return (units + unitsPerPico / 2n) / unitsPerPico;
+}
+
+/** Prices of input and output in whole pico-dollars per token that apply to every call without other kinds of tokens. */
+interface PlainPrices {
+  input: number;
+  output: number;
+}
+
+const plainPrices = new WeakMap<Rates, PlainPrices | false>();
+
+/** The same cost without a list of parts, for most calls. Null if it is not as simple as that, or too large to be exact. */
+function plainCost(rates: Rates, counts: TokenCounts): number | null {
+  if (
+    counts.cacheRead ||
+    counts.cacheWrite ||
+    counts.cacheWrite1h ||
+    counts.inputAudio ||
+    counts.outputAudio ||
+    counts.reasoning
+  ) {
+    return null;
+  }
+  const { input, output } = counts;
+  if (!isCount(input) || !isCount(output)) return null;
+  let prices = plainPrices.get(rates);
+  if (prices === undefined) plainPrices.set(rates, (prices = plainPricesOf(rates)));
+  if (prices === false) return null;
+  const picos = input * prices.input + output * prices.output;
+  return Number.isSafeInteger(picos) ? picos : null;
+}
+
+function isCount(value: number | null | undefined): value is number {
+  return Number.isSafeInteger(value) && (value ?? -1) >= 0;
+}
+
+function plainPricesOf({ tokens: { input, output }, request }: Rates): PlainPrices | false {
+  if (request !== 0n || input === undefined || output === undefined) return false;
+  const isPlain = [input, output].every(
+    ({ base, tiers }) => tiers.length === 0 && base % unitsPerPico === 0n,
+  );
+  return (
+    isPlain && {
+      input: Number(input.base / unitsPerPico),
+      output: Number(output.base / unitsPerPico),
+    }
+  );
 }
 
 /** What a cost is the sum of. Null if some tokens have no price, or if it is not known how many tokens have which price. */

@@ -1,9 +1,9 @@
-import { STATUS_CODES } from 'node:http';
 import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Failure } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import type { FailureLog } from './failure-log.ts';
+import { STATUS_CODES } from './node-http.ts';
 import { problemContentType, problemOf } from './problem.ts';
 
 /** Errors of Node's parser, before a request object exists. */

@@ -1,10 +1,10 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer } from 'node:http';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { limits } from '../limits.ts';
 import type { Exposition } from '../metrics/exposition.ts';
+import { createServer } from './node-http.ts';
 
 export interface MetricsServer {
   port: number;

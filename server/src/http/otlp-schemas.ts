@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './schema-builders.ts';
 import type { TSchema } from 'typebox';
 import { protobufContentType } from './body-parser.ts';
 

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './schema-builders.ts';
 import { payloadNames, previewedNames } from '../core/trace-fields.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import { limits } from '../limits.ts';

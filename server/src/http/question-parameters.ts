@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './schema-builders.ts';
 import { boundRule, lastPattern, lastRule } from '../core/asked-range.ts';
 import { filterFields, groupFields, orderedFields } from '../core/dimensions.ts';
 import type { QueryField } from '../core/query.ts';

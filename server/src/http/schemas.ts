@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import { Type } from './schema-builders.ts';
 import type { Static, TObjectOptions, TProperties, TSchema } from 'typebox';
 import { breakdownFields, groupFields as groupNames } from '../core/dimensions.ts';
 import { recordFields, recordNames } from '../core/record-fields.ts';

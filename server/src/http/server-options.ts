@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { createServer } from 'node:http';
 import type { RequestListener, Server } from 'node:http';
 import { LogController } from 'fastify';
 import type { FastifyBaseLogger, FastifyHttpOptions, FastifyRequest } from 'fastify';
@@ -7,6 +6,7 @@ import { limits } from '../limits.ts';
 import { answerBrokenRequest } from './client-error.ts';
 import { decodablePath } from './decodable-path.ts';
 import type { FailureLog } from './failure-log.ts';
+import { createServer } from './node-http.ts';
 import { beginReply } from './reply-headers.ts';
 import { sendProblem } from './problem.ts';
 import { inTurns } from './request-turns.ts';

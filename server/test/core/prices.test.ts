@@ -151,6 +151,31 @@ test('sums are exact for every count, and the parts are those of the price', () 
   assert.equal(costInPicos(twelfth, { input: 12_000_000 }), 999_999_999_996n);
 });
 
+test('a cost is the sum of its parts, rounded half up, however few kinds of tokens the call has', () => {
+  const some = (text: string) => ({ base: perMillionTokens(text), tiers: [] });
+  const tiered = { base: perMillionTokens('3'), tiers: [{ above: 999, price: 7_000_000n }] };
+  const rates = [some('0'), some('2.5'), some('0.0000005'), some('99999999.999999'), tiered];
+  const counts = [undefined, null, 0, 1, 3, 1000, 2_147_483_647, Number.MAX_SAFE_INTEGER];
+  for (const input of [undefined, ...rates]) {
+    for (const output of [undefined, ...rates]) {
+      for (const request of [0n, 1n]) {
+        const tokens = { ...(input && { input }), ...(output && { output }) };
+        const price: Rates = { tokens, request };
+        for (const i of counts) {
+          for (const o of counts) {
+            for (const reasoning of [0, 1]) {
+              const call: TokenCounts = { input: i, output: o, reasoning };
+              const units = costParts(price, call)?.map((part) => BigInt(part.count) * part.price);
+              const sum = units?.reduce((total, unit) => total + unit, 500_000n);
+              assert.equal(costInPicos(price, call), sum === undefined ? null : sum / 1_000_000n);
+            }
+          }
+        }
+      }
+    }
+  }
+});
+
 test('a cost up to a thousand dollars reads back to the same pico-dollars', () => {
   for (const picos of [0n, 1n, 105_000_000n, 999_999_999_999_999n, 123_456_789_012_345n]) {
     assert.equal(BigInt(Math.round(dollarsOf(picos) * 1e12)), picos);

@@ -41,6 +41,12 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     );
   });
 
+  test('what fills the compile cache of an image finds every module', async () => {
+    const node = join(folder, 'node_modules/.bin/node');
+    const warmUp = join(folder, 'node_modules/tracetally/bin/warm-up.js');
+    await runToEnd(node, [warmUp], { cwd: folder });
+  });
+
   test('it starts, stores a trace, shows it in a browser, serves metrics, is verified and stops', async (t) => {
     const launcher = join(folder, 'node_modules/.bin/tracetally');
     service = spawn(launcher, ['--port', '0', '--metrics-listen', '127.0.0.1:0'], {

@@ -9,8 +9,8 @@ export interface SourceFile {
  * The import direction: a folder, or a file beside the folders, may import from itself and from those before it in this list.
  */
 const layers = [
-  'version',
   'installation',
+  'version',
   'limits',
   'errors',
   'log',

@@ -93,7 +93,8 @@ export function openPriceList(list: PricePackage, keptMax: number): PriceList {
       const dayUs = day * secondsPerDay * usPerSecond;
       const prices = days.get(name) ?? days.set(name, readDay(provider, model, dayUs));
       const second = (us - dayUs) / usPerSecond;
-      return prices.find(({ untilSecond }) => second < untilSecond)?.price ?? null;
+      for (const { untilSecond, price } of prices) if (second < untilSecond) return price;
+      return null;
     },
     providerAt(url) {
       const known = urls.get(url);

@@ -55,25 +55,25 @@ export function openPricer(own: OwnPrices, list: PriceList): Pricer {
     };
   }
 
-  function listLookup({ provider, us }: UncountedCall, name: string): Lookup {
-    return {
-      source: 'list',
-      name,
-      find() {
-        const listed = list.find(provider, name, us);
-        return listed && { source: 'list', name, listed, rates: listed.rates };
-      },
-    };
+  function quoteOfList({ provider, us }: UncountedCall, name: string): Quote | null {
+    const listed = list.find(provider, name, us);
+    return listed && { source: 'list', name, listed, rates: listed.rates };
+  }
+
+  function listLookup(call: UncountedCall, name: string): Lookup {
+    return { source: 'list', name, find: () => quoteOfList(call, name) };
   }
 
   function lookups(call: UncountedCall): readonly Lookup[] {
-    const { exactModel, model } = call;
-    const names = exactModel === null || exactModel === model ? [model] : [exactModel, model];
+    const other = otherName(call);
+    const names = other === null ? [call.model] : [other, call.model];
     const ofList = names.map((name) => listLookup(call, name));
     return own.isEmpty ? ofList : [...names.map((name) => ownLookup(call, name)), ...ofList];
   }
 
   function quote(call: UncountedCall): Quote | null {
+    // Most calls have one lookup, for which no list is made.
+    if (own.isEmpty && otherName(call) === null) return quoteOfList(call, call.model);
     for (const lookup of lookups(call)) {
       const found = lookup.find();
       if (found !== null) return found;
@@ -93,4 +93,9 @@ export function openPricer(own: OwnPrices, list: PriceList): Pricer {
       return picos === null || picos > costPicosMax ? null : picos;
     },
   };
+}
+
+/** The name of the model that answered, if it is not the one that was asked for. */
+function otherName({ exactModel, model }: UncountedCall): string | null {
+  return exactModel === model ? null : exactModel;
 }

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import Type from 'typebox';
+import { Type } from '../schema-builders.ts';
 import { formatTimestamp } from '../../core/clock.ts';
 import { hashSignInCode, isWellFormedSignInCode } from '../../core/sign-in-code.ts';
 import { fail } from '../../errors.ts';

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { OperatorError } from '../../errors.ts';
+import { migrationsFolder } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import { readMigrations } from '../migrations.ts';
 import type { UpgradeProgress } from '../store.ts';
@@ -9,7 +10,7 @@ import type { Begin } from './connection.ts';
 import { hasOldTraces, moveOldTraces } from './move-traces.ts';
 import { stateOf } from './postgres-failures.ts';
 
-const migrations = readMigrations(new URL('../../../migrations/postgres/', import.meta.url));
+const migrations = readMigrations(migrationsFolder('postgres'));
 
 /** "TTly" as a number. Servers that start at the same time wait for each other on this lock. */
 export const migrationLock = 0x54546c79;

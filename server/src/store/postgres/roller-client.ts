@@ -1,6 +1,6 @@
 import { Worker } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
-import { moduleBeside } from '../../installation.ts';
+import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { RollFailure, RollReport } from '../store.ts';
 import { threadMemory } from '../thread-memory.ts';
@@ -35,7 +35,7 @@ export function openRoller(
   let timer: NodeJS.Timeout | null = null;
 
   function start(): RollerThread {
-    const worker = new Worker(moduleBeside(import.meta.url, 'roller-thread'), {
+    const worker = new Worker(moduleAt('store/postgres/roller-thread'), {
       workerData: data,
       resourceLimits: threadMemory,
     });

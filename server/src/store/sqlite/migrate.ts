@@ -1,6 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { DatabaseSync } from 'node:sqlite';
 import { OperatorError, messageOf } from '../../errors.ts';
+import { migrationsFolder } from '../../installation.ts';
 import { readMigrations as readFolder } from '../migrations.ts';
 import type { Migration } from '../migrations.ts';
 import type { UpgradeProgress } from '../store.ts';
@@ -8,10 +9,8 @@ import { applicationId, inTransaction, openReading } from './connection.ts';
 import { isMovePending, moveOldTraces } from './move-old-traces.ts';
 import { holdServerLock } from './server-lock.ts';
 
-const folder = new URL('../../../migrations/sqlite/', import.meta.url);
-
 export function readMigrations(): Migration[] {
-  return readFolder(folder);
+  return readFolder(migrationsFolder('sqlite'));
 }
 
 /** Rejects a file that is not a TraceTally database or has a newer schema. Opens it read-only, so that it is not changed. */

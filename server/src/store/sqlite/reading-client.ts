@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import { FairQueue } from '../../core/fair-queue.ts';
 import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
 import { Failure, messageOf } from '../../errors.ts';
-import { moduleBeside } from '../../installation.ts';
+import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import { threadMemory } from '../thread-memory.ts';
 import type { TallyList } from '../trace-reader.ts';
@@ -110,7 +110,7 @@ class ReadingThread {
 
   constructor(path: string) {
     const data: ReadingData = { path };
-    this.#worker = new Worker(moduleBeside(import.meta.url, 'reading-thread'), {
+    this.#worker = new Worker(moduleAt('store/sqlite/reading-thread'), {
       workerData: data,
       resourceLimits: threadMemory,
     });

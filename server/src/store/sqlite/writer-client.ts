@@ -1,7 +1,7 @@
 import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { Failure, messageOf } from '../../errors.ts';
-import { moduleBeside } from '../../installation.ts';
+import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import { failAll } from '../bisection.ts';
 import type { StoreEvents } from '../store.ts';
@@ -31,7 +31,7 @@ export async function startWriter(
   { onClockJump, onBroken, onRollFailed, onCommit, onRoll }: StoreEvents,
 ): Promise<WriterClient> {
   setYoungSpace(writerYoungSpaceMb);
-  const worker = new Worker(moduleBeside(import.meta.url, 'writer-thread'), { workerData: data });
+  const worker = new Worker(moduleAt('store/sqlite/writer-thread'), { workerData: data });
   const waiting = new Map<number, Waiting>();
   let nextTicket = 1;
   let endedBy: string | null = null;
