@@ -66,6 +66,8 @@ export async function startService(
   });
   // Loaded while the store's thread starts.
   const loading = nextTurn().then(() => import('./http/app.ts'));
+  // It is awaited below; if the store cannot be opened, that is the error to report.
+  loading.catch(() => {});
   const store = await opening;
   started.defer(() => store.close());
   const waiting = new WaitingBudget();
