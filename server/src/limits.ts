@@ -105,6 +105,11 @@ export const limits = Object.freeze({
   wideStoreMsTarget: 50,
   rollRowsMin: 64,
   rollRowsMax: 16_384,
+  // Sums and lookups of new traces that wait in memory until they are stored, for the small sets of all teams and again for the large
+  // ones. Beyond it, new traces are read from the file when it is their turn.
+  pendingSumsMax: 32_768,
+  // Values of new traces of a team whose lookups wait for the sums.
+  pendingLookupsMax: 1_024,
   // Without a write for this long, every tail is rolled up: first the small sets, later the large ones.
   hotRollIdleMs: 100,
   wideRollIdleMs: 2_000,

@@ -1,6 +1,6 @@
 import type { Calendar } from './calendar.ts';
 import type { RollSpeed } from './dimensions.ts';
-import { subtractMeasures } from './measures.ts';
+import { subtractMeasures, copyOf } from './measures.ts';
 import { RollupFold } from './rollup.ts';
 import type { CountedTrace, Rollup } from './rollup.ts';
 import type { Cost } from './trace-cost.ts';
@@ -37,9 +37,13 @@ export function rollupChanges(
   }
   // Both have seen the same groups in the same order.
   const old = before.rollups();
-  return after.rollups().filter(({ measures }, i) => {
+  const differences = after.rollups().map((rollup, i): Rollup => {
+    const measures = copyOf(rollup.measures);
     const part = old[i]?.measures;
     if (part) subtractMeasures(measures, part);
-    return measures.cost_picos !== 0n || measures.uncosted_calls !== 0;
+    return { ...rollup, measures };
   });
+  return differences.filter(
+    ({ measures }) => measures.cost_picos !== 0n || measures.uncosted_calls !== 0,
+  );
 }

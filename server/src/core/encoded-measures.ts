@@ -21,26 +21,30 @@ export const unknownVersion = 'the stored sums have an unknown version';
 /** In the order in which they are stored. */
 export const encodedNames = [...countNames, ...sumNames] as const;
 
-export function encodeMeasures(measures: Measures): EncodedMeasures {
+export function encodeMeasures(
+  measures: Readonly<Measures>,
+  latencies: readonly BucketCount[] = inOrder(measures.latencies),
+): EncodedMeasures {
   const writer = new VarintWriter();
   writer.writeNumber(sumsVersion);
   writeSums(writer, measures);
-  return { sums: writer.bytes(), latencies: encodeLatencies(inOrder(measures.latencies)) };
+  return { sums: writer.bytes(), latencies: encodeLatencies(latencies) };
 }
 
-const writeSums = compile<(writer: VarintWriter, measures: Measures) => void>(
+const writeSums = compile<(writer: VarintWriter, measures: Readonly<Measures>) => void>(
   `(writer, measures) => {
     ${countNames.map((name) => `writer.writeNumber(measures.${name});`).join(' ')}
     ${sumNames.map((name) => `writer.writeBigInt(measures.${name});`).join(' ')}
   }`,
 );
 
-type BucketCount = readonly [bucket: number, count: number];
+export type BucketCount = readonly [bucket: number, count: number];
 
-/** Most groups of a batch have one bucket, which needs no sorting. */
-function inOrder(latencies: Histogram): BucketCount[] {
-  const counts = [...latencies];
-  return counts.length < 2 ? counts : counts.sort(([a], [b]) => a - b);
+/** By bucket. Most groups of a batch have one bucket, which needs no sorting. */
+export function inOrder(latencies: Histogram): readonly BucketCount[] {
+  if (latencies.size < 2) return [...latencies];
+  const buckets = Uint16Array.from(latencies.keys()).sort();
+  return Array.from(buckets, (bucket) => [bucket, latencies.get(bucket) ?? 0]);
 }
 
 /** Each bucket is stored as the distance to the one before it. */
@@ -55,19 +59,24 @@ function encodeLatencies(counts: readonly BucketCount[]): Uint8Array {
   return writer.bytes();
 }
 
-/** The stored form of stored measures plus those of a batch. */
-export function addToEncoded(stored: EncodedMeasures, batch: Measures): EncodedMeasures {
+/** The stored form of stored measures plus those of a batch, whose latencies are given in order. */
+export function addToEncoded(
+  stored: EncodedMeasures,
+  batch: Readonly<Measures>,
+  added: readonly BucketCount[] = inOrder(batch.latencies),
+): EncodedMeasures {
   const reader = new VarintReader(stored.sums);
   if (reader.readNumber() !== sumsVersion) throw new Error(unknownVersion);
   const writer = new VarintWriter();
   writer.writeNumber(sumsVersion);
   mergeSums(reader, writer, batch);
-  const added = inOrder(batch.latencies);
   const latencies = added.length > 0 ? mergeLatencies(stored.latencies, added) : stored.latencies;
   return { sums: writer.bytes(), latencies };
 }
 
-const mergeSums = compile<(reader: VarintReader, writer: VarintWriter, batch: Measures) => void>(
+const mergeSums = compile<
+  (reader: VarintReader, writer: VarintWriter, batch: Readonly<Measures>) => void
+>(
   `(reader, writer, batch) => {
     ${countNames.map((name) => `writer.writeNumber(reader.readNumber() + batch.${name});`).join(' ')}
     ${sumNames.map((name) => `writer.writeBigInt(reader.readBigInt() + batch.${name});`).join(' ')}

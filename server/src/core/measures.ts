@@ -29,7 +29,7 @@ export const noMeasures = compile<() => Measures>(
   ].join(', ')}, latencies: new Map() })`,
 );
 
-export const addMeasures = compile<(sum: Measures, other: Measures) => void>(
+export const addMeasures = compile<(sum: Measures, other: Readonly<Measures>) => void>(
   `(sum, other) => {
     ${plainNames.map((name) => `sum.${name} += other.${name};`).join(' ')}
     ${sumNames.map((name) => `if (other.${name} !== 0n) sum.${name} += other.${name};`).join(' ')}
@@ -38,8 +38,14 @@ export const addMeasures = compile<(sum: Measures, other: Measures) => void>(
   { addHistogram },
 );
 
+export function copyOf(measures: Readonly<Measures>): Measures {
+  const copy = noMeasures();
+  addMeasures(copy, measures);
+  return copy;
+}
+
 /** `part` must be included in `sum`. */
-export const subtractMeasures = compile<(sum: Measures, part: Measures) => void>(
+export const subtractMeasures = compile<(sum: Measures, part: Readonly<Measures>) => void>(
   `(sum, part) => {
     ${[...plainNames, ...sumNames].map((name) => `sum.${name} -= part.${name};`).join(' ')}
     subtractHistogram(sum.latencies, part.latencies);

@@ -4,7 +4,7 @@ import type { Calendar } from './calendar.ts';
 import { compile } from './compile.ts';
 import { dimensionSets, grainNumbers, setsOf } from './dimensions.ts';
 import type { DimensionField, DimensionSet, Grain, RollSpeed } from './dimensions.ts';
-import { MeasuresBatch, addMeasures, noMeasures } from './measures.ts';
+import { MeasuresBatch, addMeasures, copyOf } from './measures.ts';
 import type { Measures } from './measures.ts';
 import { costOf } from './trace-cost.ts';
 import type { NarrowTrace, TraceStatus } from './trace-fields.ts';
@@ -38,7 +38,8 @@ export interface RollupId {
 }
 
 export interface Rollup extends RollupId {
-  measures: Measures;
+  /** Several rollups share one object if they have the same traces. */
+  measures: Readonly<Measures>;
 }
 
 /** All time is one bucket. */
@@ -106,7 +107,12 @@ export class RollupFold {
   }
 
   add(trace: CountedTrace): void {
-    const us = eventUs(trace);
+    this.addNew(trace, trace.createdAtUs);
+  }
+
+  /** A trace that has just got its time. */
+  addNew(trace: NarrowTrace, createdAtUs: number): void {
+    const us = startOfCall(trace, createdAtUs);
     const cost = costOf(trace);
     for (const set of this.#sets) set.add(trace, us, cost, this.#calendar);
   }
@@ -148,7 +154,7 @@ class SetFold {
     this.#functions = functionsFor(number);
   }
 
-  add(trace: CountedTrace, us: number, cost: ReturnType<typeof costOf>, calendar: Calendar): void {
+  add(trace: NarrowTrace, us: number, cost: ReturnType<typeof costOf>, calendar: Calendar): void {
     const bucket = bucketAt(this.#finest, us, calendar);
     let groups = this.#buckets.get(bucket);
     if (!groups) this.#buckets.set(bucket, (groups = new Map()));
@@ -185,7 +191,11 @@ class SetFold {
     const named: NamedRollup[] = [];
     for (const [bucket, groups] of this.#buckets) {
       for (const [name, { group, batch }] of groups) {
-        named.push({ name, rollup: { set, grain, bucket, group, measures: batch.total() } });
+        named.push({
+          name,
+          rollup: { set, grain, bucket, group, measures: batch.total() },
+          own: null,
+        });
       }
     }
     return named;
@@ -202,13 +212,15 @@ class SetFold {
       );
       let groups = buckets.get(bucket);
       if (!groups) buckets.set(bucket, (groups = new Map()));
-      let sum = groups.get(name);
-      if (!sum) {
+      const known = groups.get(name);
+      if (known) {
+        known.own ??= copyOf(known.rollup.measures);
+        addMeasures(known.own, measures);
+        known.rollup.measures = known.own;
+      } else {
         const id = { set: this.number, grain: grainNumbers[grain], bucket, group };
-        sum = { name, rollup: { ...id, measures: noMeasures() } };
-        groups.set(name, sum);
+        groups.set(name, { name, rollup: { ...id, measures }, own: null });
       }
-      addMeasures(sum.rollup.measures, measures);
     }
     return [...buckets.values()].flatMap((groups) => [...groups.values()]);
   }
@@ -217,4 +229,6 @@ class SetFold {
 interface NamedRollup {
   name: GroupName;
   rollup: Rollup;
+  /** Its measures if it shares them with no other rollup. */
+  own: Measures | null;
 }

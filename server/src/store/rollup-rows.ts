@@ -1,5 +1,5 @@
-import { addToEncoded, encodeMeasures } from '../core/encoded-measures.ts';
-import type { EncodedMeasures } from '../core/encoded-measures.ts';
+import { addToEncoded, encodeMeasures, inOrder } from '../core/encoded-measures.ts';
+import type { BucketCount, EncodedMeasures } from '../core/encoded-measures.ts';
 import { groupHash } from '../core/rollup.ts';
 import type { Group, Rollup, RollupId } from '../core/rollup.ts';
 
@@ -15,30 +15,41 @@ export type StoredSums = Pick<RollupRow, 'calls' | 'sums' | 'latencies'>;
 /** A rollup of a batch, before it is added to the stored one. */
 export interface RollupDelta extends Rollup {
   hash: Uint8Array;
+  latencies: readonly BucketCount[];
 }
 
 /** In the order of the primary key, so that upserts visit the index in order and two rollers cannot deadlock. */
 export function deltasOf(rollups: readonly Rollup[]): RollupDelta[] {
   const hashes = new Map<Group, Uint8Array>();
-  const hashOf = (rollup: Rollup): Uint8Array => {
-    let hash = hashes.get(rollup.group);
-    if (!hash) hashes.set(rollup.group, (hash = groupHash(rollup)));
-    return hash;
-  };
+  const orders = new Map<Rollup['measures'], readonly BucketCount[]>();
   return rollups
-    .map((rollup) => ({ ...rollup, hash: hashOf(rollup) }))
+    .map((rollup) => {
+      const { group, measures } = rollup;
+      const hash = known(hashes, group, () => groupHash(rollup));
+      const latencies = known(orders, measures, () => inOrder(measures.latencies));
+      return { ...rollup, hash, latencies };
+    })
     .sort(
       (a, b) =>
         a.set - b.set || a.grain - b.grain || a.bucket - b.bucket || Buffer.compare(a.hash, b.hash),
     );
 }
 
+/** Several grains share a group, and often its measures. */
+function known<K, V>(values: Map<K, V>, key: K, make: () => V): V {
+  let value = values.get(key);
+  if (value === undefined) values.set(key, (value = make()));
+  return value;
+}
+
 /** The row after a batch: the stored sums, if there are any, plus those of the batch. */
 export function addedTo(
   stored: StoredSums | undefined,
-  { set, grain, bucket, hash, measures }: RollupDelta,
+  { set, grain, bucket, hash, measures, latencies }: RollupDelta,
 ): RollupRow {
   const calls = measures.calls + (stored?.calls ?? 0);
-  const encoded = stored ? addToEncoded(stored, measures) : encodeMeasures(measures);
+  const encoded = stored
+    ? addToEncoded(stored, measures, latencies)
+    : encodeMeasures(measures, latencies);
   return { set, grain, bucket, hash, calls, ...encoded };
 }

@@ -11,6 +11,13 @@ export class LookupBatch {
     lookupFields.map((field) => [field, new Map()]),
   );
 
+  /** How many different values there are. */
+  get size(): number {
+    let size = 0;
+    for (const seqs of this.#seqs.values()) size += seqs.size;
+    return size;
+  }
+
   add(trace: NarrowTrace, seq: number): void {
     for (const [field, seqs] of this.#seqs) {
       const value = trace[field];
@@ -21,8 +28,8 @@ export class LookupBatch {
     }
   }
 
-  /** In the order of the table, so that each of its pages is visited once. */
-  rows(): LookupRow[] {
+  /** Empties the batch. The rows are in the order of the table, so that each of its pages is visited once. */
+  take(): LookupRow[] {
     const rows: LookupRow[] = [];
     for (const [field, seqs] of this.#seqs) {
       for (const [value, own] of seqs) {
@@ -31,6 +38,7 @@ export class LookupBatch {
           rows.push({ block: blockOf(part[0] ?? 0), hash, seqs: packSeqs(part) });
         }
       }
+      seqs.clear();
     }
     return rows.sort((a, b) => a.block - b.block || a.hash - b.hash);
   }

@@ -15,7 +15,7 @@ export interface DueRoll {
 /** What the writer thread knows about a team. The marks in the file decide; these only say when to look. */
 export interface TeamTails extends TeamEnd {
   rolledSeq: Record<RollSpeed, number>;
-  /** The tail of the wide sets has reached its bound, and is rolled up until only the rest is left. */
+  /** The tail of the wide sets is long enough to be stored, and is rolled up until only the rest is left. */
   isDraining: boolean;
   failures: number;
   /** Not before this time, after a failure. */
@@ -44,6 +44,17 @@ export class RollSchedule {
 
   get tails(): TailRows {
     return { ...this.#tails };
+  }
+
+  /** Where the marks of a team are supposed to be; null if it has no tail. */
+  rolledSeqOf(teamNo: number): Readonly<Record<RollSpeed, number>> | null {
+    return this.#teams.get(teamNo)?.rolledSeq ?? null;
+  }
+
+  /** As many traces of the wide sets have been added up as are stored at once. */
+  noteFull(teamNo: number): void {
+    const team = this.#teams.get(teamNo);
+    if (team) team.isDraining = true;
   }
 
   /** Returns whether a roll is due now. `rolledSeq` is asked for only if the team is not known to have a tail. */

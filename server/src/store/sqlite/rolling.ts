@@ -5,12 +5,12 @@ import type { RollBounds, RollFailure, RollReport } from '../store.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import { RollSchedule } from './roll-schedule.ts';
 import type { DueRoll } from './roll-schedule.ts';
-import { WideRoll } from './wide-roll.ts';
-import type { TeamEnd, Writer } from './writer.ts';
+import { PendingRolls } from './pending-rolls.ts';
+import type { TeamCommit, TeamEnd, Writer } from './writer.ts';
 
 /** Rolls traces up in the writer thread, one short transaction at a time, between commits that have been answered. */
 export interface Rolling {
-  noteCommit(teams: readonly TeamEnd[]): void;
+  noteCommit(teams: readonly TeamCommit[]): void;
   stop(): void;
 }
 
@@ -34,7 +34,7 @@ export function startRolling(
 ): Rolling {
   const tables = openRollupTables(db);
   const schedule = new RollSchedule(bounds);
-  const wide = new WideRoll(tables);
+  const pending = { hot: new PendingRolls(tables, 'hot'), wide: new PendingRolls(tables, 'wide') };
   const atStart = { hot: 0, wide: 0 };
   let lastCommitMs = performance.now();
   let timer: NodeJS.Timeout | null = null;
@@ -55,20 +55,24 @@ export function startRolling(
   const isIdle = (nowMs: number): boolean =>
     isServer && nowMs - lastCommitMs >= limits.hotRollIdleMs;
 
-  /** Waits at least this long. Messages that have arrived meanwhile are handled first. */
+  /**
+   * Waits at least this long. Messages that arrive in that time are handled first. Without a wait it follows the commit that was just
+   * answered: the main thread is busy with the replies and needs the writer least.
+   */
   function plan(delayMs: number): void {
     const atMs = performance.now() + delayMs;
     if (isStopped || atMs >= plannedMs) return;
     if (timer !== null) clearTimeout(timer);
     plannedMs = atMs;
-    timer = setTimeout(step, delayMs);
+    if (delayMs > 0) timer = setTimeout(step, delayMs);
+    else setImmediate(step);
   }
 
   function step(): void {
     plannedMs = Infinity;
-    if (writer.brokenBy !== null) return;
+    if (isStopped || writer.brokenBy !== null) return;
     const nowMs = performance.now();
-    const due = schedule.next(nowMs, nowMs - lastCommitMs, wide.teamNo);
+    const due = schedule.next(nowMs, nowMs - lastCommitMs, pending.wide.begunTeamNo);
     if (due === null) {
       if (schedule.hasTails) plan(limits.hotRollIdleMs);
       return;
@@ -80,39 +84,53 @@ export function startRolling(
 
   /** Runs one transaction. Returns how long it took. */
   function roll(due: DueRoll): number {
-    const { team, speed } = due;
+    const { team, speed, rowsMax } = due;
+    const { teamNo, lastSeq } = team;
     const startMs = performance.now();
     const startCpu = process.threadCpuUsage();
     let hasBegun = false;
     const result = writer.aside(() => {
       hasBegun = true;
-      const step = speed === 'hot' ? rollHot(due) : wide.step(team.teamNo, due.rowsMax);
+      const step = pending[speed].step(teamNo, rowsMax, lastSeq);
+      if (speed === 'hot') pending.wide.storeLookups(teamNo);
       return { ...step, rolledSeq: rolledSeqOf(team) };
     });
     const endMs = performance.now();
     const tookMs = endMs - startMs;
     if (result.kind === 'done') {
-      const { read, isDone, rolledSeq } = result.value;
+      const { read, rolled, isDone, rolledSeq } = result.value;
       // Work, not time: on a busy machine shorter batches would only cost more of it.
       const { user, system } = process.threadCpuUsage(startCpu);
       const workMs = (user + system) / 1000;
       schedule.noteRead(due, read, workMs);
-      if (speed === 'wide') wide.noteTime(workMs);
+      pending[speed].noteTime(workMs);
       if (isDone) schedule.noteRolled(due, rolledSeq);
-      if (isReporting) onRoll({ tails: schedule.tails, roll: { speed, rows: read, tookMs } });
+      if (isReporting) onRoll({ tails: schedule.tails, roll: { speed, rows: rolled, tookMs } });
       return tookMs;
     }
     // What was gathered may be stored in part.
-    if (speed === 'wide' && hasBegun) wide.drop();
+    if (hasBegun) {
+      pending.hot.drop(teamNo);
+      pending.wide.drop(teamNo);
+    }
     if (result.kind === 'busy') return limits.busyRetryMs;
     schedule.noteFailed(due, endMs);
     onFailed({ teamId: team.teamId, speed, reason: result.reason });
     return tookMs;
   }
 
-  function rollHot({ team: { teamNo }, rowsMax }: DueRoll) {
-    const marks = tables.marks(teamNo);
-    return { read: marks ? tables.roll(teamNo, marks, 'hot', rowsMax) : 0, isDone: true };
+  /** Returns whether a roll is due now. */
+  function take({ end, added }: TeamCommit): boolean {
+    const { teamNo } = end;
+    let isDue = schedule.noteCommit(end, () => rolledSeqOf(end));
+    const rolledSeq = schedule.rolledSeqOf(teamNo);
+    if (rolledSeq === null) return isDue;
+    pending.hot.add(teamNo, added, rolledSeq.hot);
+    if (pending.wide.add(teamNo, added, rolledSeq.wide)) {
+      schedule.noteFull(teamNo);
+      isDue = true;
+    }
+    return isDue;
   }
 
   function findTails(): void {
@@ -150,8 +168,8 @@ export function startRolling(
       lastCommitMs = performance.now();
       let isDue = false;
       attempt(() => {
-        for (const end of teams) {
-          if (schedule.noteCommit(end, () => rolledSeqOf(end))) isDue = true;
+        for (const team of teams) {
+          if (take(team)) isDue = true;
         }
       });
       plan(isDue ? Math.max(0, pausedUntilMs - lastCommitMs) : limits.hotRollIdleMs);

@@ -4,6 +4,7 @@ import { dimensionFields, grainNumbers } from '../../core/dimensions.ts';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { RollupFold } from '../../core/rollup.ts';
 import type { Rollup } from '../../core/rollup.ts';
+import type { NarrowTrace } from '../../core/trace-fields.ts';
 import { missingRollup } from '../repricer.ts';
 import { addedTo, deltasOf } from '../rollup-rows.ts';
 import type { RollupDelta, StoredSums } from '../rollup-rows.ts';
@@ -21,12 +22,11 @@ export interface RollupTables {
   marks(teamNo: number, which?: 'active' | 'building'): TeamMarks | null;
   /** Adds the traces after a mark to the rollups of its generation, and moves the mark. Returns how many were added. */
   roll(teamNo: number, marks: TeamMarks, speed: RollSpeed, rowsMax: number): number;
-  /**
-   * Adds the next traces to a batch, and stores their lookups: readers ignore those after the mark, and storing them again does nothing.
-   * Returns how many were added.
-   */
+  /** Adds the next traces to a batch, and stores their lookups. Returns how many were added. */
   gather(batch: RollBatch, rowsMax: number): number;
-  /** Adds a batch to the rollups and moves the mark. The mark must be where the batch begins. */
+  /** Stores the lookups of a batch: readers ignore those after the mark, and storing them again does nothing. */
+  storeLookups(batch: RollBatch): void;
+  /** Adds a batch to the rollups, stores its lookups and moves the mark. The mark must be where the batch begins. */
   store(batch: RollBatch): void;
   /** Adds differences to rollups that exist. */
   adjust(
@@ -43,15 +43,32 @@ export class RollBatch {
   readonly marks: TeamMarks;
   readonly speed: RollSpeed;
   readonly fold: RollupFold;
+  /** Those that are not stored yet; null if the speed has none. */
+  readonly lookups: LookupBatch | null;
   toSeq: number;
   rows = 0;
+  /** The end of the file was reached. Whatever follows can wait. */
+  isComplete = false;
 
   constructor(teamNo: number, marks: TeamMarks, speed: RollSpeed) {
     this.teamNo = teamNo;
     this.marks = marks;
     this.speed = speed;
     this.fold = new RollupFold(speed, calendarOf(marks.timeZone));
+    this.lookups = speed === 'wide' ? new LookupBatch() : null;
     this.toSeq = marks.rolledSeq[speed];
+  }
+
+  /** How many sums and lookups it holds. */
+  get size(): number {
+    return this.fold.size + (this.lookups?.size ?? 0);
+  }
+
+  add(trace: NarrowTrace, createdAtUs: number, seq: number): void {
+    this.fold.addNew(trace, createdAtUs);
+    this.lookups?.add(trace, seq);
+    this.toSeq = seq;
+    this.rows += 1;
   }
 }
 
@@ -131,19 +148,20 @@ export function openRollupTables(db: DatabaseSync): RollupTables {
       return rows;
     },
     gather(batch, rowsMax) {
-      const { teamNo, speed, fold } = batch;
-      const lookups = new LookupBatch();
       const after = { afterSeq: batch.toSeq, toSeq: seqMax };
-      const rows = traces.each(teamNo, after, rowsMax, (trace, seq) => {
-        fold.add(trace);
-        if (speed === 'wide') lookups.add(trace, seq);
-        batch.toSeq = seq;
-      });
-      lookupTable.add(teamNo, lookups.rows());
-      batch.rows += rows;
+      const rows = traces.each(batch.teamNo, after, rowsMax, (trace, seq) =>
+        batch.add(trace, trace.createdAtUs, seq),
+      );
+      tables.storeLookups(batch);
       return rows;
     },
-    store({ teamNo, marks: { generation }, speed, fold, toSeq }) {
+    storeLookups({ teamNo, lookups }) {
+      if (lookups) lookupTable.add(teamNo, lookups.take());
+    },
+    store(batch) {
+      const { teamNo, marks, speed, fold, toSeq } = batch;
+      const { generation } = marks;
+      tables.storeLookups(batch);
       const deltas = deltasOf(fold.rollups());
       addAll(teamNo, generation, deltas);
       noteChanges(teamNo, generation, speed, deltas);

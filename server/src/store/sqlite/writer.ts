@@ -1,5 +1,7 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
+import type { TraceDraft } from '../../core/trace-fields.ts';
+import type { TraceStamp } from '../../core/trace.ts';
 import { messageOf } from '../../errors.ts';
 import { storeInHalves } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
@@ -24,8 +26,8 @@ export interface KeyUse {
 export interface Commit {
   outcomes: WriteOutcome[];
   clockJumps: ClockJump[];
-  /** The teams that got traces, and the number of their last one. */
-  teams: readonly TeamEnd[];
+  /** The teams that got traces. */
+  teams: readonly TeamCommit[];
   /** Why writes have stopped; null if they have not. */
   brokenBy: string | null;
 }
@@ -35,6 +37,20 @@ export interface TeamEnd {
   teamId: string;
   firstSeq: number;
   lastSeq: number;
+}
+
+/** What a transaction has added to a team. */
+export interface TeamCommit {
+  end: TeamEnd;
+  added: readonly AddedTraces[];
+}
+
+/** Traces with consecutive sequence numbers. */
+export interface AddedTraces {
+  firstSeq: number;
+  drafts: readonly TraceDraft[];
+  /** One for each draft. */
+  stamps: readonly TraceStamp[];
 }
 
 /** How a transaction beside the writes ended. */
@@ -77,7 +93,7 @@ export class Writer {
     const writes = this.#taken;
     this.#taken = [];
     const clockJumps: ClockJump[] = [];
-    const teams: TeamEnd[] = [];
+    const teams: TeamCommit[] = [];
     let isApplied = true;
     const outcomes = storeInHalves(writes, (batch) => {
       if (!isApplied) this.#apply(batch);
@@ -149,7 +165,11 @@ export class Writer {
     return new OpenTransaction(this.#tables, this.#requests);
   }
 
-  #commitOpen(keyUses: readonly KeyUse[], clockJumps: ClockJump[], teams: TeamEnd[]): BatchResult {
+  #commitOpen(
+    keyUses: readonly KeyUse[],
+    clockJumps: ClockJump[],
+    teams: TeamCommit[],
+  ): BatchResult {
     if (this.#brokenBy !== null) return failed('store_unavailable', this.#brokenBy);
     try {
       const open = this.#open ?? this.#begin();
@@ -162,7 +182,7 @@ export class Writer {
       this.#brokenBy = this.#files.changedBy();
       if (this.#brokenBy !== null) return failed('outcome_unknown', this.#brokenBy);
       clockJumps.push(...jumps);
-      teams.push(...open.ends());
+      teams.push(...open.commits());
       return { kind: 'stored', outcomes: open.outcomes };
     } catch (error) {
       rollBack(this.#db);
@@ -191,7 +211,7 @@ class OpenTransaction {
   readonly outcomes: WriteOutcome[] = [];
   readonly #tables: TraceTables;
   readonly #requests: IdempotencyTable;
-  readonly #teams = new Map<string, TeamRows>();
+  readonly #teams = new Map<string, TeamRows & { added: AddedTraces[] }>();
 
   constructor(tables: TraceTables, requests: IdempotencyTable) {
     this.#tables = tables;
@@ -210,18 +230,26 @@ class OpenTransaction {
     if (write.calls) {
       this.#addCalls(write, write.calls, wallUs);
     } else {
-      this.outcomes.push({ kind: 'stored', stamps: batch.append(write, packPayloads, wallUs) });
+      this.outcomes.push({ kind: 'stored', stamps: this.#append(write, wallUs) });
     }
     if (request) this.#requests.add(teamNo, request, { firstSeq, count: drafts.length }, wallUs);
   }
 
   #addCalls(reported: TraceWrite, calls: Calls, wallUs: number): void {
-    const { teamNo, batch } = this.#teamOf(reported.teamId);
+    const { teamNo } = this.#teamOf(reported.teamId);
     const known = this.#requests.findMarks(teamNo, marksToFind(calls), wallUs);
     const { write, duplicates, marks } = countOnce(reported, calls, known);
-    const stamps = batch.append(write, packPayloads, wallUs);
+    const stamps = this.#append(write, wallUs);
     this.#requests.addMarks(teamNo, marks, wallUs);
     this.outcomes.push({ kind: 'stored', stamps, duplicates });
+  }
+
+  #append(write: TraceWrite, wallUs: number): readonly TraceStamp[] {
+    const { batch, added } = this.#teamOf(write.teamId);
+    const firstSeq = batch.counter.lastSeq + 1;
+    const stamps = batch.append(write, packPayloads, wallUs);
+    added.push({ firstSeq, drafts: write.drafts, stamps });
+    return stamps;
   }
 
   /** Writes the counters. Returns the clock jumps that were detected. */
@@ -230,17 +258,17 @@ class OpenTransaction {
     return [...this.#teams.values()].flatMap(({ batch }) => batch.jump ?? []);
   }
 
-  ends(): TeamEnd[] {
-    return [...this.#teams].map(([teamId, { teamNo, batch }]) => {
+  commits(): TeamCommit[] {
+    return [...this.#teams].map(([teamId, { teamNo, batch, added }]) => {
       const { firstSeq, lastSeq } = batch.counter;
-      return { teamNo, teamId, firstSeq, lastSeq };
+      return { end: { teamNo, teamId, firstSeq, lastSeq }, added };
     });
   }
 
-  #teamOf(teamId: string): TeamRows {
+  #teamOf(teamId: string): TeamRows & { added: AddedTraces[] } {
     let rows = this.#teams.get(teamId);
     if (!rows) {
-      rows = this.#tables.openBatch(teamId);
+      rows = { ...this.#tables.openBatch(teamId), added: [] };
       this.#teams.set(teamId, rows);
     }
     return rows;
