@@ -65,7 +65,11 @@ export class LatencyCounts {
 
   addTo(histogram: Histogram): void {
     for (const [bucket, count] of this.#few()) histogram.set(bucket, count);
-    for (const [bucket, count] of this.#all?.entries() ?? []) {
+    const all = this.#all;
+    if (!all) return;
+    // An iterator over every bucket would take several times as long.
+    for (let bucket = 0; bucket < bucketCount; bucket++) {
+      const count = all[bucket] ?? 0;
       if (count > 0) histogram.set(bucket, count);
     }
   }
