@@ -131,8 +131,11 @@ export const limits = Object.freeze({
   // Traces after the marks that a read on the main thread may add up, and the sums of such traces that are kept for the next read.
   tailRowsMax: 2_048,
   tailSumsKeptMax: 16_384,
-  // Memory for sums of days and weeks that are kept for the next question.
+  // Memory for sums of days and weeks that are kept for the next question, and for the names of the groups that they belong to.
   keptRollupBytesMax: 16 * 1024 * 1024,
+  keptGroupBytesMax: 16 * 1024 * 1024,
+  // Names that are ordered by a percentile in memory, each with a latency histogram.
+  rankedHistogramsMax: 8_192,
   // Traces after a mark that are added up in memory at once. Longer tails are added up in parts of this size.
   tailPartRows: 2_048,
   // Sums that one answer may have in memory, and how long it may read traces. Beyond either limit a question gets a 422.

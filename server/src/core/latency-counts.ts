@@ -1,30 +1,38 @@
-import { bucketCount } from './latency-histogram.ts';
+import { bucketCount, percentile, rankOf, valueOfBucket } from './latency-histogram.ts';
 import type { Histogram } from './latency-histogram.ts';
 
 /**
- * Adds up latency histograms. Most groups have few buckets, and there may be many groups, so a small histogram is a map; with more buckets,
- * one number for every bucket takes less memory, and adding is several times as fast.
+ * Adds up latency histograms. Most groups have few buckets, and there may be many groups, so a small histogram is a list that is searched;
+ * with more buckets, one number for every bucket takes less memory, and adding is several times as fast.
  */
 export class LatencyCounts {
-  #few: Map<number, number> | null = new Map();
+  #fewBuckets: number[] = [];
+  #fewCounts: number[] = [];
   #all: Float64Array | null = null;
+  #sum = 0;
 
   add(bucket: number, count: number): void {
     if (bucket >= bucketCount) throw new RangeError('a stored latency is out of range');
+    this.#sum += count;
     const all = this.#all;
     if (all) {
       all[bucket] = (all[bucket] ?? 0) + count;
       return;
     }
-    const few = this.#few ?? new Map<number, number>();
-    few.set(bucket, (few.get(bucket) ?? 0) + count);
-    if (few.size > fewMax) this.#spread(few);
+    const place = this.#fewBuckets.indexOf(bucket);
+    if (place >= 0) {
+      this.#fewCounts[place] = (this.#fewCounts[place] ?? 0) + count;
+      return;
+    }
+    this.#fewBuckets.push(bucket);
+    this.#fewCounts.push(count);
+    if (this.#fewBuckets.length > fewMax) this.#spread();
   }
 
-  /** Stored counts. */
-  addEncoded(bytes: Uint8Array): void {
-    let at = 0;
-    for (let bucket = 0; at < bytes.length;) {
+  /** Stored counts: all of the bytes, or some of them. */
+  addEncoded(bytes: Uint8Array, from = 0, to = bytes.length): void {
+    let at = from;
+    for (let bucket = 0; at < to;) {
       let byte = bytes[at++] ?? 0;
       let distance = byte & 0x7f;
       for (let unit = 0x80; byte >= 0x80; unit *= 0x80) {
@@ -37,23 +45,45 @@ export class LatencyCounts {
         byte = bytes[at++] ?? cutOff();
         count += (byte & 0x7f) * unit;
       }
+      if (at > to) cutOff();
       bucket += distance;
       this.add(bucket, count);
     }
   }
 
+  /** The same as of the histogram. */
+  percentile(percent: number): number | null {
+    const all = this.#all;
+    if (!all) return percentile(new Map(this.#few()), percent);
+    let left = rankOf(this.#sum, percent);
+    for (let bucket = 0; bucket < bucketCount; bucket++) {
+      left -= all[bucket] ?? 0;
+      if (left <= 0) return valueOfBucket(bucket);
+    }
+    return null;
+  }
+
   addTo(histogram: Histogram): void {
-    for (const [bucket, count] of this.#few ?? []) histogram.set(bucket, count);
-    for (const [bucket, count] of this.#all?.entries() ?? []) {
+    for (const [bucket, count] of this.#few()) histogram.set(bucket, count);
+    const all = this.#all;
+    if (!all) return;
+    // An iterator over every bucket would take several times as long.
+    for (let bucket = 0; bucket < bucketCount; bucket++) {
+      const count = all[bucket] ?? 0;
       if (count > 0) histogram.set(bucket, count);
     }
   }
 
-  #spread(few: ReadonlyMap<number, number>): void {
+  #few(): [bucket: number, count: number][] {
+    return this.#fewBuckets.map((bucket, place) => [bucket, this.#fewCounts[place] ?? 0]);
+  }
+
+  #spread(): void {
     const all = new Float64Array(bucketCount);
-    for (const [bucket, count] of few) all[bucket] = count;
+    for (const [bucket, count] of this.#few()) all[bucket] = count;
     this.#all = all;
-    this.#few = null;
+    this.#fewBuckets = [];
+    this.#fewCounts = [];
   }
 }
 

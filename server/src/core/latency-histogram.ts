@@ -62,12 +62,28 @@ export function subtractHistogram(sum: Histogram, part: Histogram): void {
 /** The nearest-rank percentile in milliseconds; null if nothing was counted. */
 export function percentile(histogram: Histogram, percent: number): number | null {
   let count = 0;
-  for (const own of histogram.values()) count += own;
-  if (count === 0) return null;
-  let left = Math.max(1, Math.ceil((count * percent) / 100));
-  for (const bucket of [...histogram.keys()].sort((a, b) => a - b)) {
-    left -= histogram.get(bucket) ?? 0;
-    if (left <= 0) return values[bucket] ?? null;
+  let last = -1;
+  let isSorted = true;
+  for (const [bucket, own] of histogram) {
+    count += own;
+    if (bucket < last) isSorted = false;
+    last = bucket;
+  }
+  // Those that were stored are sorted already.
+  const counts = isSorted ? histogram : [...histogram].sort(([a], [b]) => a - b);
+  let left = rankOf(count, percent);
+  for (const [bucket, own] of counts) {
+    left -= own;
+    if (left <= 0) return valueOfBucket(bucket);
   }
   return null;
+}
+
+/** The number of the latency that is the percentile, if all are sorted. The first is 1. */
+export function rankOf(count: number, percent: number): number {
+  return Math.max(1, Math.ceil((count * percent) / 100));
+}
+
+export function valueOfBucket(bucket: number): number | null {
+  return values[bucket] ?? null;
 }

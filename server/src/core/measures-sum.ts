@@ -37,10 +37,32 @@ export class MeasuresSum {
   addEncoded({ calls, isError, sums, latencies }: CountedMeasures): void {
     this.#calls += calls;
     if (isError) this.#errors += calls;
-    this.#addSums(sums);
+    this.#addSums(sums, 0);
     if (this.#hasLatencies && latencies !== null && latencies.length > 0) {
       (this.#latencies ??= new LatencyCounts()).addEncoded(latencies);
     }
+  }
+
+  /** Stored sums and latencies that are part of larger bytes. */
+  addPacked(
+    calls: number,
+    isError: boolean,
+    bytes: Uint8Array,
+    sumsAt: number,
+    latenciesAt: number,
+    end: number,
+  ): void {
+    this.#calls += calls;
+    if (isError) this.#errors += calls;
+    if (this.#addSums(bytes, sumsAt) > latenciesAt) cutOff();
+    if (this.#hasLatencies && latenciesAt < end) {
+      (this.#latencies ??= new LatencyCounts()).addEncoded(bytes, latenciesAt, end);
+    }
+  }
+
+  /** The same as of its measures. */
+  percentile(percent: number): number | null {
+    return this.#latencies?.percentile(percent) ?? null;
   }
 
   /** Another sum, without its latencies. */
@@ -76,28 +98,42 @@ export class MeasuresSum {
     return measures;
   }
 
-  #addSums(bytes: Uint8Array): void {
-    if (bytes[0] !== sumsVersion) throw new Error(unknownVersion);
+  /** Returns where they end. */
+  #addSums(bytes: Uint8Array, start: number): number {
+    if (bytes[start] !== sumsVersion) throw new Error(unknownVersion);
     const low = this.#low;
-    let at = 1;
+    let at = start + 1;
     for (let i = 0; i < names.length; i++) {
-      let byte = bytes[at++] ?? cutOff();
+      let byte = bytes[at++] ?? 0;
+      // Most of the tokens that few calls have are zero.
+      if (byte === 0) continue;
       let value = byte & 0x7f;
-      for (let unit = 0x80; byte >= 0x80 && unit < highUnit; unit *= 0x80) {
-        byte = bytes[at++] ?? cutOff();
+      for (let shift = 7; byte >= 0x80 && shift < 28; shift += 7) {
+        byte = bytes[at++] ?? 0;
+        value |= (byte & 0x7f) << shift;
+      }
+      for (let unit = 2 ** 28; byte >= 0x80 && unit < highUnit; unit *= 0x80) {
+        byte = bytes[at++] ?? 0;
         value += (byte & 0x7f) * unit;
       }
-      if (byte >= 0x80) {
-        let high = 0;
-        for (let unit = 1; byte >= 0x80; unit *= 0x80) {
-          byte = bytes[at++] ?? cutOff();
-          high += (byte & 0x7f) * unit;
-        }
-        this.#addHigh(i, high);
-      }
-      low[i] = (low[i] ?? 0) + value;
-      if ((low[i] ?? 0) >= carryFrom) this.#carry(i);
+      if (byte >= 0x80) at = this.#addHighBytes(i, bytes, at);
+      const total = (low[i] ?? 0) + value;
+      low[i] = total;
+      if (total >= carryFrom) this.#carry(i);
     }
+    if (at > bytes.length) cutOff();
+    return at;
+  }
+
+  #addHighBytes(i: number, bytes: Uint8Array, start: number): number {
+    let at = start;
+    let high = 0;
+    for (let byte = 0x80, unit = 1; byte >= 0x80; unit *= 0x80) {
+      byte = bytes[at++] ?? cutOff();
+      high += (byte & 0x7f) * unit;
+    }
+    this.#addHigh(i, high);
+    return at;
   }
 
   #addBig(i: number, value: bigint): void {

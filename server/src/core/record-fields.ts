@@ -52,7 +52,12 @@ export const recordNames = Object.keys(recordFields) as readonly RecordName[];
 
 /** Whether its value comes from the latency histogram. */
 export function isPercentile(name: RecordName): boolean {
-  return (percentileNames as readonly RecordName[]).includes(name);
+  return percentOf(name) !== null;
+}
+
+/** Of a percentile; null of other fields. */
+export function percentOf(name: RecordName): number | null {
+  return percents[(percentileNames as readonly RecordName[]).indexOf(name)] ?? null;
 }
 
 /** As in JSON. */

@@ -53,7 +53,7 @@ export class Ranking {
   }
 
   #cut(): void {
-    const ranked = rankedBy(this.#order, this.#first);
+    const ranked = rankedTallies(this.#order, this.#first);
     for (const { measures } of ranked.splice(this.#groupsMax)) {
       addMeasures(this.#other.measures, measures);
     }
@@ -63,17 +63,31 @@ export class Ranking {
 
 const sparePlaces = 1_000;
 
-function rankedBy(order: RankOrder, tallies: readonly Tally[]): Tally[] {
+/** The report on tallies without intervals. */
+export function reportOn(tallies: Iterable<Tally>, order: RankOrder, groupsMax: number): Report {
+  const ranking = new Ranking(order, groupsMax);
+  for (const tally of tallies) ranking.add(tally);
+  return ranking.report();
+}
+
+function rankedTallies(order: RankOrder, tallies: readonly Tally[]): Tally[] {
   const field: RecordField = recordFields[order.by];
+  return rankedBy(order, tallies, ({ measures }) => field.valueOf(measures));
+}
+
+/** Best first. Equal ones are in the order of their names. */
+export function rankedBy<T extends { group: Group }>(
+  order: RankOrder,
+  items: Iterable<T>,
+  valueOf: (item: T) => Value,
+): T[] {
   const sign = order.isDescending ? -1 : 1;
-  return tallies
-    .map((tally) => ({ tally, value: field.valueOf(tally.measures) }))
+  return Array.from(items, (item) => ({ item, value: valueOf(item) }))
     .sort(
       (a, b) =>
-        sign * compareValues(a.value, b.value, order) ||
-        compareGroups(a.tally.group, b.tally.group),
+        sign * compareValues(a.value, b.value, order) || compareGroups(a.item.group, b.item.group),
     )
-    .map(({ tally }) => tally);
+    .map(({ item }) => item);
 }
 
 type Value = ReturnType<RecordField['valueOf']>;
@@ -109,17 +123,23 @@ export function reportWithRest(
   order: RankOrder,
 ): Report {
   const { rows, groups } = reportByInterval(tallies, order, Infinity);
-  const known = new Map(sumsByStart(rows).map(({ startUs, measures }) => [startUs, measures]));
+  const known = new Map(sumsByStart(rows).map((tally) => [tally.startUs, tally]));
   const other = together
     .map(({ startUs, measures }): Tally => {
-      const rest = noMeasures();
-      addMeasures(rest, measures);
-      subtractMeasures(rest, known.get(startUs) ?? noMeasures());
-      return { group: [], startUs, measures: rest };
+      const own = known.get(startUs);
+      return { group: [], startUs, measures: restOf(measures, own ? [own] : []) };
     })
     .filter(({ measures }) => measures.calls > 0)
     .sort(byStart);
   return { rows, other, totals: sumOf(together), groups };
+}
+
+/** What is left of a whole without some of its parts. */
+export function restOf(whole: Measures, parts: readonly Tally[]): Measures {
+  const rest = noMeasures();
+  addMeasures(rest, whole);
+  for (const { measures } of parts) subtractMeasures(rest, measures);
+  return rest;
 }
 
 function rankedGroups(tallies: readonly Tally[], order: RankOrder): Group[] {
@@ -129,7 +149,7 @@ function rankedGroups(tallies: readonly Tally[], order: RankOrder): Group[] {
     startUs: null,
     measures: sumOf(own),
   }));
-  return rankedBy(order, sums).map(({ group }) => group);
+  return rankedTallies(order, sums).map(({ group }) => group);
 }
 
 function sumsByStart(tallies: readonly Tally[]): Tally[] {

@@ -3,7 +3,7 @@ import type { Calendar } from './calendar.ts';
 import { MeasuresBatch } from './measures.ts';
 import { MeasuresSum } from './measures-sum.ts';
 import type { CountedMeasures } from './measures-sum.ts';
-import { isAskedFor, matches } from './query.ts';
+import { isAskedFor, matcherOf } from './query.ts';
 import type { Interval, QueryField, Tally, TallyQuery } from './query.ts';
 import type { Tile } from './query-plan.ts';
 import { costOf } from './trace-cost.ts';
@@ -33,11 +33,13 @@ interface SheetEntry extends Omit<Tally, 'measures'> {
 /** Gathers the answer to one query from rollups, from traces, or from both. */
 export class TallySheet {
   readonly #query: TallyQuery;
+  readonly #matches: ReturnType<typeof matcherOf>;
   readonly #calendar: Calendar;
   readonly #entries = new Map<string, SheetEntry>();
 
   constructor(query: TallyQuery, calendar: Calendar) {
     this.#query = query;
+    this.#matches = matcherOf(query.filter);
     this.#calendar = calendar;
   }
 
@@ -48,9 +50,13 @@ export class TallySheet {
 
   /** A rollup of the planned set. The caller has checked that its bucket is in a tile. */
   addRollup({ grain, bucket, group, measures }: Omit<Rollup, 'set'>): void {
-    if (!matches(this.#query.filter, group)) return;
-    const startUs = this.#startOfBucket(grain, bucket);
-    this.#at(this.#groupOf(group), startUs).sum.add(measures);
+    this.sumOf({ grain, bucket, group })?.add(measures);
+  }
+
+  /** What the sums of a rollup are added to; null if the query does not ask for its group. */
+  sumOf({ grain, bucket, group }: Omit<RollupId, 'set'>): MeasuresSum | null {
+    if (!this.#matches(group)) return null;
+    return this.#at(this.#groupOf(group), this.#startOfBucket(grain, bucket)).sum;
   }
 
   /** The same, if it was not decoded yet. */
@@ -60,9 +66,8 @@ export class TallySheet {
   }
 
   /** The same, if it was decoded before, without latencies. */
-  addKept({ grain, bucket, group, sum }: KeptRollup): void {
-    if (!matches(this.#query.filter, group)) return;
-    this.#at(this.#groupOf(group), this.#startOfBucket(grain, bucket)).sum.addSum(sum);
+  addKept(rollup: KeptRollup): void {
+    this.sumOf(rollup)?.addSum(rollup.sum);
   }
 
   /** Adds a trace if the query asks for it. */
@@ -83,6 +88,15 @@ export class TallySheet {
       this.#entries.delete(name);
     }
     return tallies.sort(byCalls);
+  }
+
+  /** The sum of each group and interval so far, in any order. */
+  *sums(): Generator<Pick<SheetEntry, 'group' | 'sum'>> {
+    for (const entry of this.#entries.values()) {
+      if (entry.batch) entry.sum.add(entry.batch.total());
+      entry.batch = null;
+      yield entry;
+    }
   }
 
   #groupOf(values: Values): Tally['group'] {
@@ -161,7 +175,22 @@ export function compareGroups(a: Tally['group'], b: Tally['group']): number {
     const other = b[i] ?? null;
     if (value === other) continue;
     if (value === null || other === null) return value === null ? -1 : 1;
-    return Buffer.compare(Buffer.from(value), Buffer.from(other));
+    return compareTexts(value, other);
   }
   return 0;
+}
+
+/** By code points, which is the order of UTF-8 bytes. Code points above all others are two surrogates in a string. */
+export function compareTexts(a: string, b: string): number {
+  for (let i = 0; i < a.length && i < b.length; i++) {
+    const [own, other] = [a.charCodeAt(i), b.charCodeAt(i)];
+    if (own === other) continue;
+    const isAbove = isSurrogate(own);
+    return isAbove === isSurrogate(other) ? own - other : isAbove ? 1 : -1;
+  }
+  return a.length - b.length;
+}
+
+function isSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdfff;
 }

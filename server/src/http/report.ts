@@ -23,7 +23,7 @@ import { limits } from '../limits.ts';
 import type { TraceReader } from '../store/trace-reader.ts';
 import { askedIn, calendarOfTeam } from './asked.ts';
 
-type Reader = Pick<TraceReader, 'tallies' | 'timeZone'>;
+type Reader = Pick<TraceReader, 'tallies' | 'ranking' | 'timeZone'>;
 
 /** A question of `/analytics/query` about one team. */
 interface ReportQuestion {
@@ -100,6 +100,8 @@ async function readReport(
 ): Promise<Report> {
   const { criteria, groupBy, interval, order, groupsMax } = question;
   const query: TallyQuery = { ...criteria, groupBy, interval };
+  const ranked = interval === null ? await rankAtOnce(reader, question, query) : null;
+  if (ranked) return ranked;
   const gather = async (more: Partial<TallyQuery>): Promise<Tally[]> => {
     const tallies: Tally[] = [];
     for await (const chunk of ask(reader, question, { ...query, ...more })) tallies.push(...chunk);
@@ -112,10 +114,12 @@ async function readReport(
   const [field] = groupBy;
   if (field === undefined || !isInTwoSteps(question, query, calendar)) return all();
   const sumsOnly = !isPercentile(order.by);
-  const ranked = await rank(reader, question, { ...query, interval: null, sumsOnly });
+  const listed = { ...query, interval: null, sumsOnly };
+  const atOnce = interval === null ? null : await rankAtOnce(reader, question, listed);
+  const { other, groups } = atOnce ?? (await rank(reader, question, listed));
   // All of them are wanted.
-  if (ranked.other.length === 0 && !isWideField(field)) return all();
-  const only = { [field]: ranked.groups.map(([value = null]) => value) };
+  if (other.length === 0 && !isWideField(field)) return all();
+  const only = { [field]: groups.map(([value = null]) => value) };
   const tallies = await gather({ filter: { ...query.filter, ...only } });
   // Read last, so that it includes every trace that the tallies include.
   const together = await gather({ groupBy: [] });
@@ -138,6 +142,16 @@ function isInTwoSteps(
   return interval !== null || (isWideField(field) && !isPercentile(order.by));
 }
 
+/** Null if the list is too long for it. */
+async function rankAtOnce(
+  reader: Reader,
+  { teamId, groupBy, order, groupsMax, isWanted }: ReportQuestion,
+  query: TallyQuery,
+): Promise<Report | null> {
+  const report = await reader.ranking(teamId, query, order, groupsMax, isWanted);
+  return report && withTotals(report, groupBy);
+}
+
 /** A list that may be long is ranked while it is read. */
 async function rank(reader: Reader, question: ReportQuestion, query: TallyQuery): Promise<Report> {
   const { groupBy, order, groupsMax } = question;
@@ -145,7 +159,11 @@ async function rank(reader: Reader, question: ReportQuestion, query: TallyQuery)
   for await (const chunk of ask(reader, question, query)) {
     for (const tally of chunk) ranking.add(tally);
   }
-  const report = ranking.report();
+  return withTotals(ranking.report(), groupBy);
+}
+
+/** Without groups there is one row, even if there are no calls. */
+function withTotals(report: Report, groupBy: readonly GroupField[]): Report {
   if (groupBy.length > 0 || report.rows.length > 0) return report;
   return { ...report, rows: [{ group: [], startUs: null, measures: noMeasures() }] };
 }

@@ -1,4 +1,5 @@
 import type { SearchCriteria, Tally, TallyQuery } from '../core/query.ts';
+import type { RankOrder, Report } from '../core/report.ts';
 import type { CountedTrace } from '../core/rollup.ts';
 import type { PayloadName } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
@@ -92,4 +93,15 @@ export interface TraceReader {
     rowsMax?: number | null,
     isWanted?: () => boolean,
   ): Promise<TallyList>;
+  /**
+   * The first groups of a question without intervals, and the sums of the others, from one snapshot. Null if ranking all of the tallies is
+   * the only way.
+   */
+  ranking(
+    teamId: string,
+    query: TallyQuery,
+    order: RankOrder,
+    groupsMax: number,
+    isWanted?: () => boolean,
+  ): Promise<Report | null>;
 }

@@ -172,6 +172,44 @@ export function describeTalliesContract(
       );
     });
 
+    test('error types of a range are those of its traces, whether few or many traces failed', async () => {
+      for (const [every, count] of [
+        [100, 5_000],
+        [2, 6_000],
+      ] as const) {
+        const teamId = await newTeam();
+        const traces = Array.from({ length: count }, (_, i) => ({
+          status: i % every === 0 ? ('error' as const) : ('success' as const),
+          error_type: i % (2 * every) === 0 ? 'timeout' : null,
+          started_at: noon + (i % 4_000) * 1_000_000,
+        }));
+        await append(teamId, traces);
+        const range = { fromUs: noon + 100 * 1_000_000, toUs: noon + 3_700 * 1_000_000 };
+        for (const asked of [range, null]) {
+          const failed = traces.filter(
+            ({ status, started_at }) =>
+              status === 'error' &&
+              (asked === null || (started_at >= asked.fromUs && started_at < asked.toUs)),
+          );
+          const timeouts = failed.filter(({ error_type }) => error_type !== null);
+          const tallies = await talliesOf(store, teamId, {
+            filter: { status: ['error'] },
+            groupBy: ['error_type'],
+            range: asked,
+            interval: null,
+          });
+          const found = new Map(tallies.map(({ group, measures }) => [group[0], measures.calls]));
+          assert.deepEqual(
+            found,
+            new Map([
+              [null, failed.length - timeouts.length],
+              ['timeout', timeouts.length],
+            ]),
+          );
+        }
+      }
+    });
+
     test('a question with too many different answers is refused with a clear error', async () => {
       const teamId = await newTeam();
       await append(

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { addToEncoded, encodeMeasures } from '../../src/core/encoded-measures.ts';
+import { percentile } from '../../src/core/latency-histogram.ts';
 import { addMeasures, noMeasures } from '../../src/core/measures.ts';
 import type { Measures } from '../../src/core/measures.ts';
 import { MeasuresSum, decodeMeasures } from '../../src/core/measures-sum.ts';
@@ -36,6 +37,43 @@ const anyMeasures = fc
 function storedForm(measures: Measures) {
   return { calls: measures.calls, isError: false, ...encodeMeasures(measures) };
 }
+
+test('sums that are part of larger bytes add up to the same, with the same percentiles', () => {
+  fc.assert(
+    fc.property(fc.array(anyMeasures, { minLength: 1, maxLength: 4 }), (all) => {
+      const [packed, plain] = [new MeasuresSum(), new MeasuresSum()];
+      for (const measures of all) {
+        const { calls, sums, latencies } = storedForm(measures);
+        const bytes = Buffer.concat([Buffer.of(0xff), sums, latencies, Buffer.of(0xff)]);
+        const latenciesAt = 1 + sums.length;
+        packed.addPacked(calls, true, bytes, 1, latenciesAt, bytes.length - 1);
+        plain.addEncoded({ calls, isError: true, sums, latencies });
+        const cut = () =>
+          new MeasuresSum().addPacked(calls, true, bytes, 1, latenciesAt - 1, bytes.length - 1);
+        assert.throws(cut, /cut off/);
+      }
+      const expected = plain.measures();
+      assert.deepEqual(packed.measures(), expected);
+      for (const percent of [50, 90, 95, 99]) {
+        assert.equal(packed.percentile(percent), percentile(expected.latencies, percent));
+      }
+    }),
+  );
+});
+
+test('a percentile does not depend on the order of the buckets', () => {
+  fc.assert(
+    fc.property(anyMeasures, ({ latencies }) => {
+      const sorted = new Map([...latencies].sort(([a], [b]) => a - b));
+      const reversed = new Map([...sorted].reverse());
+      for (const percent of [50, 90, 95, 99]) {
+        const ofSorted = percentile(sorted, percent);
+        assert.equal(percentile(reversed, percent), ofSorted);
+        assert.equal(ofSorted === null, latencies.size === 0);
+      }
+    }),
+  );
+});
 
 test('sums are the same after they were stored', () => {
   fc.assert(

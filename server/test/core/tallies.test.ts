@@ -10,7 +10,7 @@ import type { QueryField, TallyQuery } from '../../src/core/query.ts';
 import { planQuery } from '../../src/core/query-plan.ts';
 import { RollupFold } from '../../src/core/rollup.ts';
 import type { CountedTrace } from '../../src/core/rollup.ts';
-import { TallySheet, isInTiles } from '../../src/core/tally-sheet.ts';
+import { TallySheet, compareTexts, isInTiles } from '../../src/core/tally-sheet.ts';
 import {
   assertPercentiles,
   comparable,
@@ -48,6 +48,19 @@ test('rollups and a tail of any length give the same answer as a plain array', (
     { numRuns: 2_000 },
   );
   assert.ok(fromRollups > 500 && groups > 2_000, `${fromRollups} from rollups, ${groups} groups`);
+});
+
+test('names are in the order of their UTF-8 bytes', () => {
+  const text = fc.string({
+    unit: fc.constantFrom('a', 'b', '\u00e9', '\u4e00', '\uffee', '\u{1f600}'),
+  });
+  fc.assert(
+    fc.property(text, text, (a, b) => {
+      const expected = Buffer.compare(Buffer.from(a), Buffer.from(b));
+      assert.equal(Math.sign(compareTexts(a, b)), expected);
+    }),
+    { numRuns: 2_000 },
+  );
 });
 
 function answerOf(

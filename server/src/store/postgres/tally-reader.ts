@@ -54,7 +54,7 @@ interface Question {
 export function openTallyReader(
   { reading, wideReading }: Pools,
   turns: FairQueue,
-): Pick<TraceReader, 'timeZone' | 'tallies'> {
+): Pick<TraceReader, 'timeZone' | 'tallies' | 'ranking'> {
   const wideReads = new WideReads(limits.postgresWideReadersMax);
   const evaluations = new FairQueue(
     {
@@ -283,6 +283,7 @@ export function openTallyReader(
 
   return {
     timeZone,
+    ranking: async () => null,
     async tallies(teamId, query, rowsMax = null, isWanted = () => true) {
       for (let attempts = 1; ; attempts++) {
         const zone = timeZones.get(teamId) ?? (await timeZone(teamId));

@@ -11,7 +11,7 @@ import { lookUpAll, lookupQuestion } from '../trace-lookups.ts';
 import type { LookupQuestion } from '../trace-lookups.ts';
 import { countedColumnsOf, countedOfValues, prepareArrays } from './counted-traces.ts';
 import type { ArrayStatement, RowValues } from './counted-traces.ts';
-import { criteriaSql, eventTime } from './criteria-sql.ts';
+import { criteriaSql, errorTable, eventTime, isOfErrors } from './criteria-sql.ts';
 import type { FilterSql } from './filter-sql.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import { refuseLarge } from './tally-reader.ts';
@@ -50,9 +50,13 @@ type StoredMetadata = [bytes: Uint8Array | null, zstdMask: number | null];
 type TimeEntry = readonly [us: number, seq: number];
 
 function chunksOf(reading: Reading): AsyncIterable<RowValues[]> {
-  const lookup = lookupQuestion(reading.query.filter);
+  const { filter, range } = reading.query;
+  const lookup = lookupQuestion(filter);
   if (lookup) return reading.byLookup(lookup);
-  return reading.query.range === null ? reading.bySequence() : reading.byTime(reading.query.range);
+  if (isOfErrors(filter) && (range === null || reading.hasFewerErrors(range))) {
+    return reading.ofErrors();
+  }
+  return range === null ? reading.bySequence() : reading.byTime(range);
 }
 
 /** The ways to read the traces of a query in chunks. SQLite filters them: this takes a third of the time that JavaScript takes. */
@@ -62,17 +66,16 @@ class Reading {
   readonly #team: TeamSnapshot;
   readonly #where: FilterSql;
   readonly #columns: string;
-  readonly #tables: string;
+  readonly #hasMetadata: boolean;
 
   constructor(db: DatabaseSync, team: TeamSnapshot, query: TallyQuery) {
     this.#db = db;
     this.#team = team;
     this.query = query;
     this.#where = criteriaSql(query);
-    const hasMetadata = hasMetadataFilter(query);
+    this.#hasMetadata = hasMetadataFilter(query);
     const columns = countedColumnsOf(query);
-    this.#columns = hasMetadata ? `${columns}, metadata, zstd_mask` : columns;
-    this.#tables = hasMetadata ? 'traces left join trace_payloads using (key)' : 'traces';
+    this.#columns = this.#hasMetadata ? `${columns}, metadata, zstd_mask` : columns;
   }
 
   async *bySequence(): AsyncGenerator<RowValues[]> {
@@ -82,6 +85,41 @@ class Reading {
       const toSeq = Math.min(lastSeq, seq + limits.evaluationChunkRows - 1);
       yield read.all(teamNo, seq, teamNo, toSeq, ...this.#where.values);
     }
+  }
+
+  /** Through the index of errors. A chunk ends at one of its entries, so that its size does not depend on the filter. */
+  async *ofErrors(): AsyncGenerator<RowValues[]> {
+    const { teamNo, firstSeq, lastSeq } = this.#team;
+    const readEnd = prepareArrays(
+      this.#db,
+      `select ${seqOfRowId} from ${errorTable} where ${errorsBetween}
+       order by key limit 1 offset ${limits.evaluationChunkRows - 1}`,
+    );
+    const read = this.#prepare(errorsBetween, errorTable);
+    for (let seq = firstSeq; seq <= lastSeq;) {
+      const end = readEnd.all(teamNo, seq, teamNo, lastSeq)[0]?.[0] as number | undefined;
+      const toSeq = end ?? lastSeq;
+      yield read.all(teamNo, seq, teamNo, toSeq, ...this.#where.values);
+      seq = toSeq + 1;
+    }
+  }
+
+  /** Whether the team has fewer errors than there are traces in the range, as far as that is quickly known. */
+  hasFewerErrors({ fromUs, toUs }: TimeRange): boolean {
+    const { teamNo, firstSeq, lastSeq } = this.#team;
+    const readError = prepareArrays(
+      this.#db,
+      `select 1 from ${errorTable} where ${errorsBetween} limit 1 offset ?`,
+    );
+    const readTrace = prepareArrays(
+      this.#db,
+      `select 1 from traces where ${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ? limit 1 offset ?`,
+    );
+    for (let count = limits.evaluationChunkRows; count < limits.searchRangeRowsMax; count *= 2) {
+      if (readTrace.all(teamNo, fromUs, toUs, count).length === 0) return false;
+      if (readError.all(teamNo, firstSeq, teamNo, lastSeq, count).length === 0) return true;
+    }
+    return false;
   }
 
   /** A chunk ends at an entry of the index, so that its size does not depend on the filter. */
@@ -120,10 +158,13 @@ class Reading {
     }
   }
 
-  #prepare(where: string): ArrayStatement {
+  #prepare(where: string, traces = 'traces'): ArrayStatement {
+    const tables = this.#hasMetadata ? `${traces} left join trace_payloads using (key)` : traces;
     return prepareArrays(
       this.#db,
-      `select ${this.#columns} from ${this.#tables} where ${where}${this.#where.text}`,
+      `select ${this.#columns} from ${tables} where ${where}${this.#where.text}`,
     );
   }
 }
+
+const errorsBetween = `key between ${rowIdOf} and ${rowIdOf} and is_error = 1`;

@@ -1,10 +1,11 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { daysPerWeek, mondayOf } from '../../core/calendar.ts';
+import { daysPerWeek } from '../../core/calendar.ts';
 import { grainNumbers } from '../../core/dimensions.ts';
 import { MeasuresSum } from '../../core/measures-sum.ts';
 import type { Tile } from '../../core/query-plan.ts';
 import type { KeptRollup } from '../../core/tally-sheet.ts';
 import { limits } from '../../limits.ts';
+import { BucketChanges } from './bucket-changes.ts';
 import { prepareArrays } from './counted-traces.ts';
 import { groupOfValues, inTile, rollupColumns, rollupTables } from './rollup-values.ts';
 import type { RollupPlan, RollupValues } from './rollup-values.ts';
@@ -23,7 +24,7 @@ interface KeptBucket {
  * `rollup_days` says which have changed, in the snapshot of the question. Histograms are not kept.
  */
 export class KeptRollups {
-  readonly #readChanges;
+  readonly #changes: BucketChanges;
   readonly #countRows;
   readonly #readRows;
   /** The least recently used first. */
@@ -31,12 +32,7 @@ export class KeptRollups {
   #bytes = 0;
 
   constructor(db: DatabaseSync) {
-    const changes = (speed: string) =>
-      prepareArrays(
-        db,
-        `select day, ${speed}_changes from rollup_days where team_no = ? and generation = ? and day >= ? and day < ?`,
-      );
-    this.#readChanges = { hot: changes('hot'), wide: changes('wide') };
+    this.#changes = new BucketChanges(db);
     this.#countRows = openRowCount(db);
     const columns = rollupColumns.replace('r.latencies', 'null');
     this.#readRows = prepareArrays(db, `select ${columns} from ${rollupTables()} where ${inTile}`);
@@ -52,7 +48,7 @@ export class KeptRollups {
     const { generation } = team.marks;
     const found: (readonly KeptRollup[])[] = [];
     const changed = new Map<number, number>();
-    for (const [bucket, changes] of this.#changesOf(team, plan, tile)) {
+    for (const [bucket, changes] of this.#changes.of(team, plan.set, tile)) {
       const name = nameOf(team, plan, tile, bucket);
       const kept = this.#buckets.get(name);
       if (kept?.generation === generation && kept.changes === changes) {
@@ -75,22 +71,6 @@ export class KeptRollups {
       }
     }
     return { rollups: found, read };
-  }
-
-  /** How often each bucket has changed: a week as often as all of its days. */
-  #changesOf(
-    { teamNo, marks }: TeamSnapshot,
-    { set }: RollupPlan,
-    { grain, fromBucket, toBucket }: Tile,
-  ): Map<number, number> {
-    const days = this.#readChanges[set.speed].all(teamNo, marks.generation, fromBucket, toBucket);
-    const changes = new Map<number, number>();
-    for (const [day, count] of days as unknown as (readonly [number, number])[]) {
-      if (count === 0) continue;
-      const bucket = grain === grainNumbers.week ? mondayOf(day) : day;
-      changes.set(bucket, (changes.get(bucket) ?? 0) + count);
-    }
-    return changes;
   }
 
   #read(

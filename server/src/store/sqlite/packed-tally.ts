@@ -1,3 +1,5 @@
+import { encodeMeasures } from '../../core/encoded-measures.ts';
+import { noMeasures } from '../../core/measures.ts';
 import { MeasuresSum } from '../../core/measures-sum.ts';
 import type { CountedMeasures } from '../../core/measures-sum.ts';
 import type { Tally } from '../../core/query.ts';
@@ -8,6 +10,16 @@ export interface PackedTally {
   /** One or two sums, one after the other: of calls that succeeded and of calls that failed. */
   parts: Uint8Array;
 }
+
+/** The sums of both statuses are known only together, so they are sent with the calls that succeeded. */
+export function packTally({ group, measures }: Tally): PackedTally {
+  const { calls, errors } = measures;
+  const succeeded = { calls: calls - errors, isError: false, ...encodeMeasures(measures) };
+  const failed = { calls: errors, isError: true, ...noSums };
+  return { group, parts: Buffer.concat([packPart(succeeded), packPart(failed)]) };
+}
+
+const noSums = encodeMeasures(noMeasures());
 
 /** Encoded sums, with what is needed to decode them. */
 export function packPart({ calls, isError, sums, latencies }: CountedMeasures): Buffer {

@@ -1,6 +1,7 @@
 import { Worker } from 'node:worker_threads';
 import { FairQueue } from '../../core/fair-queue.ts';
 import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
+import type { RankOrder, Report } from '../../core/report.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
@@ -13,6 +14,8 @@ import { unpackTally } from './packed-tally.ts';
 import type { PackedTally } from './packed-tally.ts';
 import type {
   FromReading,
+  PackedReport,
+  RankQuestion,
   ReadingData,
   ReadingQuestion,
   SearchQuestion,
@@ -25,6 +28,14 @@ export interface ReadingClient {
   gather(teamId: string, query: TallyQuery, rowsMax: number | null): Promise<readonly Tally[]>;
   /** All tallies of a list that may be too long for memory. */
   list(teamId: string, query: TallyQuery): Promise<TallyList>;
+  /** The first groups, ranked by the thread; null if they are too many for its memory. */
+  rank(
+    teamId: string,
+    query: TallyQuery,
+    order: RankOrder,
+    groupsMax: number,
+    isWanted?: () => boolean,
+  ): Promise<Report | null>;
   /** Which traces are found. Searches and questions about sums do not wait for each other. */
   search(
     teamId: string,
@@ -87,6 +98,10 @@ export function openReadingClient(
         return { next: () => own.ask({ kind: 'next', list }), close };
       });
     },
+    rank(teamId, query, order, groupsMax, isWanted) {
+      const question = { kind: 'rank', teamId, query, order, groupsMax } as const;
+      return turns.run(teamId, async () => running().rank(question), isWanted);
+    },
     search(teamId, criteria, bounds, isWanted) {
       const question = { kind: 'search', teamId, criteria, bounds } as const;
       return searches.run(teamId, async () => running().find<FoundSeqs>(question), isWanted);
@@ -129,6 +144,10 @@ class ReadingThread {
     return this.#send(question) as Promise<readonly Tally[]>;
   }
 
+  rank(question: RankQuestion): Promise<Report | null> {
+    return this.#send(question) as Promise<Report | null>;
+  }
+
   find<T extends FoundSeqs | FoundPlaces>(question: SearchQuestion): Promise<T> {
     return this.#send(question) as Promise<T>;
   }
@@ -157,7 +176,7 @@ class ReadingThread {
       return;
     }
     try {
-      answer?.resolve(message.kind === 'found' ? message.found : message.tallies.map(unpacked));
+      answer?.resolve(resultOf(message));
     } catch (error) {
       // Damaged sums. An error in this listener would end the process.
       answer?.reject(error);
@@ -169,6 +188,26 @@ class ReadingThread {
     for (const { reject } of this.#waiting.values()) reject(unavailable(this.#endedBy));
     this.#waiting.clear();
   }
+}
+
+function resultOf(message: Exclude<FromReading, { kind: 'failed' }>): unknown {
+  switch (message.kind) {
+    case 'found':
+      return message.found;
+    case 'ranked':
+      return message.report && unpackedReport(message.report);
+    case 'tallies':
+      return message.tallies.map(unpacked);
+  }
+}
+
+function unpackedReport({ rows, other, totals }: PackedReport): Report {
+  return {
+    rows: rows.map(unpackTally),
+    other: other.map(unpackTally),
+    totals: unpackTally(totals).measures,
+    groups: rows.map(({ group }) => group),
+  };
 }
 
 function unpacked(tally: Tally | PackedTally): Tally {

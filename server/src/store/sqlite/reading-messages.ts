@@ -1,4 +1,5 @@
 import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
+import type { RankOrder } from '../../core/report.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
 import type { PackedTally } from './packed-tally.ts';
@@ -22,12 +23,29 @@ export type SearchQuestion =
   | { kind: 'search'; teamId: string; criteria: SearchCriteria; bounds: SearchBounds }
   | { kind: 'ordered'; teamId: string; search: OrderedSearch };
 
+/** A question about the first groups in some order. */
+export interface RankQuestion {
+  kind: 'rank';
+  teamId: string;
+  query: TallyQuery;
+  order: RankOrder;
+  groupsMax: number;
+}
+
+/** A report whose tallies are still encoded. */
+export interface PackedReport {
+  rows: readonly PackedTally[];
+  other: readonly PackedTally[];
+  totals: PackedTally;
+}
+
 export interface ToReading {
   ticket: number;
-  question: ReadingQuestion | SearchQuestion;
+  question: ReadingQuestion | SearchQuestion | RankQuestion;
 }
 
 export type FromReading =
   | { kind: 'tallies'; ticket: number; tallies: readonly (Tally | PackedTally)[] }
   | { kind: 'found'; ticket: number; found: FoundSeqs | FoundPlaces }
+  | { kind: 'ranked'; ticket: number; report: PackedReport | null }
   | { kind: 'failed'; ticket: number; code: ErrorCode; reason: string };

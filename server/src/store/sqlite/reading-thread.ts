@@ -1,6 +1,9 @@
 /** The thread for slow reads. It has its own connection, so it cannot block the short reads of the main thread or show them old data. */
 import { parentPort, workerData } from 'node:worker_threads';
 import type { Tally, TallyQuery } from '../../core/query.ts';
+import { reportOn } from '../../core/report.ts';
+import type { Report } from '../../core/report.ts';
+import type { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { everyTrace, inOrderOfCalls, searchTraces } from '../trace-search.ts';
@@ -9,9 +12,13 @@ import { openReading } from './connection.ts';
 import { evaluate } from './evaluation.ts';
 import { listQuestion, openGroupList, prepareGroupLists, topGroups } from './group-list.ts';
 import type { GroupList } from './group-list.ts';
+import { packTally } from './packed-tally.ts';
 import type { PackedTally } from './packed-tally.ts';
+import { rankGroups } from './ranked-groups.ts';
 import type {
   FromReading,
+  PackedReport,
+  RankQuestion,
   ReadingData,
   ReadingQuestion,
   SearchQuestion,
@@ -33,14 +40,27 @@ const lists = new Map<number, GroupList | null>();
 let tables = 0;
 
 port.on('message', ({ ticket, question }: ToReading) => {
-  const answered =
-    question.kind === 'search' || question.kind === 'ordered'
-      ? find(question).then((found) => reply({ kind: 'found', ticket, found }))
-      : answer(question).then((tallies) => reply({ kind: 'tallies', ticket, tallies }));
-  answered.catch((error: unknown) =>
+  replyTo(ticket, question).then(reply, (error: unknown) =>
     reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
   );
 });
+
+async function replyTo(ticket: number, question: ToReading['question']): Promise<FromReading> {
+  switch (question.kind) {
+    case 'search':
+    case 'ordered':
+      return { kind: 'found', ticket, found: await find(question) };
+    case 'rank': {
+      const report = await rank(question);
+      return { kind: 'ranked', ticket, report: report && packReport(report) };
+    }
+    case 'gather':
+    case 'open':
+    case 'next':
+    case 'close':
+      return { kind: 'tallies', ticket, tallies: await answer(question) };
+  }
+}
 
 async function find(question: SearchQuestion): Promise<FoundSeqs | FoundPlaces> {
   const criteria = question.kind === 'search' ? question.criteria : everyTrace;
@@ -108,20 +128,48 @@ async function gather(
     const question = listQuestion(query, plan);
     if (question) {
       // Most lists are short, even over a long time. They need no sorting by SQLite.
-      const short = reader.sum(team, question.plan, query, calendar, limits.groupChunkRows);
-      if (short) return listOf(short, rowsMax);
+      const isCut = rowsMax !== null && query.sumsOnly === true;
+      const namesMax = isCut ? limits.tallyRowsMax : limits.groupChunkRows;
+      const short = reader.sum(team, question.plan, query, calendar, namesMax);
+      if (short) return listOf(short.tallies(), rowsMax);
       return rowsMax === null
         ? openGroupList(db, reader, team, question, calendar, `groups_${++tables}`)
         : listOf(topGroups(db, reader, team, question, calendar, rowsMax), rowsMax);
     }
     if (plan.kind === 'traces') return { team, calendar };
-    const tallies = reader.sum(team, plan, query, calendar, limits.tallyRowsMax);
-    if (!tallies) throw new Failure('question_too_wide');
-    return listOf(tallies, rowsMax);
+    return listOf(talliesOf(reader.sum(team, plan, query, calendar, limits.tallyRowsMax)), rowsMax);
   });
   if (begun === null) return listOf([], null);
   if (!('team' in begun)) return begun;
   return listOf(await evaluate(db, begun.team, query, begun.calendar), rowsMax);
+}
+
+function talliesOf(sheet: TallySheet | null): Tally[] {
+  if (!sheet) throw new Failure('question_too_wide');
+  return sheet.tallies();
+}
+
+/** Null if there are too many names. */
+async function rank({ teamId, query, order, groupsMax }: RankQuestion): Promise<Report | null> {
+  const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
+    if (plan.kind === 'traces') return { team, calendar };
+    const question = listQuestion(query, plan);
+    if (question) return { report: rankGroups(reader, team, question, calendar, order, groupsMax) };
+    const sheet = reader.sum(team, plan, query, calendar, limits.tallyRowsMax);
+    return { report: reportOn(talliesOf(sheet), order, groupsMax) };
+  });
+  if (begun === null) return reportOn([], order, groupsMax);
+  if ('report' in begun) return begun.report;
+  const tallies = await evaluate(db, begun.team, query, begun.calendar);
+  return reportOn(tallies, order, groupsMax);
+}
+
+function packReport({ rows, other, totals }: Report): PackedReport {
+  return {
+    rows: rows.map(packTally),
+    other: other.map(packTally),
+    totals: packTally({ group: [], startUs: null, measures: totals }),
+  };
 }
 
 function listOf(tallies: readonly (Tally | PackedTally)[], rowsMax: number | null): GroupList {

@@ -20,14 +20,23 @@ export type RollupValues = readonly [
   ...values: (string | null)[],
 ];
 
-const groupValues = ['is_error', ...dimensionFields].map((column) => `g.${column}`).join(', ');
-export const rollupColumns = `r.set_no, r.grain, r.bucket, r.calls, r.sums, r.latencies, ${groupValues}`;
+/** The columns of a group. */
+export type GroupColumns = readonly [isError: number | null, ...values: (string | null)[]];
+
+export const groupColumns = ['is_error', ...dimensionFields]
+  .map((column) => `g.${column}`)
+  .join(', ');
+export const rollupColumns = `r.set_no, r.grain, r.bucket, r.calls, r.sums, r.latencies, ${groupColumns}`;
 /** A left join also finds rollups whose group is missing: its columns are null. */
 export function rollupTables(join: 'join' | 'left join' = 'join'): string {
   return `rollup_rows r ${join} rollup_groups g on g.team_no = r.team_no and g.group_hash = r.group_hash`;
 }
 
-export function groupOfValues([set, , , , , , isError, ...values]: RollupValues): Group {
+export function groupOfValues([set, , , , , , ...columns]: RollupValues): Group {
+  return groupOfColumns(set, columns);
+}
+
+export function groupOfColumns(set: number, [isError, ...values]: GroupColumns): Group {
   const group: Record<string, string | null> = { status: isError === 1 ? 'error' : 'success' };
   for (const field of fieldsOf.get(set) ?? []) {
     group[field] = values[dimensionFields.indexOf(field)] ?? null;

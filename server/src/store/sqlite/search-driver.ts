@@ -4,7 +4,7 @@ import { limits } from '../../limits.ts';
 import { payloadSearch } from '../payload-search.ts';
 import type { SearchDriver } from '../trace-search.ts';
 import { prepareArrays } from './counted-traces.ts';
-import { criteriaSql, eventTime } from './criteria-sql.ts';
+import { criteriaSql, errorTable, eventTime, isOfErrors } from './criteria-sql.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import { StatementCache } from './statement-cache.ts';
 import { prepareSnapshots } from './team-snapshot.ts';
@@ -35,9 +35,8 @@ function driverOf(
 ): SearchDriver {
   const { teamNo, firstSeq, lastSeq } = team;
   const { text, values } = criteriaSql(criteria);
-  const { status } = criteria.filter;
-  const isOfErrors = Array.isArray(status) && status.every((value) => value === 'error');
-  const table = isOfErrors ? 'traces indexed by traces_with_errors' : 'traces';
+  const hasErrors = isOfErrors(criteria.filter);
+  const table = hasErrors ? errorTable : 'traces';
   const seqsFrom = (from: string, where: string, order: string, ...bound: Bound[]): number[] => {
     const sql = `select ${seqOfRowId} from ${from} where ${where}${order}`;
     return statements
@@ -54,8 +53,8 @@ function driverOf(
       const where = `${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ? limit ?`;
       return seqsFrom('traces', where, '', teamNo, fromUs, toUs, rowsMax);
     },
-    rangeRows: isOfErrors ? limits.searchErrorRangeRowsMax : limits.searchRangeRowsMax,
-    windowRows: isOfErrors ? limits.searchErrorWindowRows : limits.searchWindowRows,
+    rangeRows: hasErrors ? limits.searchErrorRangeRowsMax : limits.searchRangeRowsMax,
+    windowRows: hasErrors ? limits.searchErrorWindowRows : limits.searchWindowRows,
     async between(fromSeq, toSeq) {
       const where = `key between ${rowIdOf} and ${rowIdOf}`;
       return seqsFrom(table, where, newestFirst, teamNo, toSeq, teamNo, fromSeq, ...values);

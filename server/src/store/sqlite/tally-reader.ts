@@ -14,6 +14,9 @@ import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { prepareArrays } from './counted-traces.ts';
 import { KeptRollups, isKept, openRowCount } from './kept-rollups.ts';
+import { PackedRollups, isPacked } from './packed-rollups.ts';
+import type { KeptBounds } from './packed-rollups.ts';
+import { PackedSums } from './packed-sums.ts';
 import type { RollupPlan } from './rollup-values.ts';
 import { StatementCache } from './statement-cache.ts';
 import { TailCache } from './tail-cache.ts';
@@ -36,12 +39,14 @@ export class TallyReader {
   readonly #statements: StatementCache;
   readonly #countRows;
   readonly #kept: KeptRollups;
+  readonly #packed: PackedRollups;
 
-  constructor(db: DatabaseSync) {
+  constructor(db: DatabaseSync, bounds: KeptBounds = limits) {
     this.#db = db;
     this.#snapshotOf = prepareSnapshots(db);
     this.#tails = new TailCache(db);
     this.#kept = new KeptRollups(db);
+    this.#packed = new PackedRollups(db, bounds);
     this.#statements = new StatementCache((sql) => prepareArrays(db, sql));
     this.#countRows = openRowCount(db);
   }
@@ -115,16 +120,54 @@ export class TallyReader {
     query: TallyQuery,
     calendar: Calendar,
     talliesMax: number,
-  ): Tally[] | null {
-    const sheet = new TallySheet(query, calendar);
-    for (const tile of plan.tiles) {
-      for (const rollup of this.#rollups(team, plan, query, tile)) {
-        sheet.addStored(rollup);
-        if (sheet.size > talliesMax) return null;
+  ): TallySheet | null {
+    let sheet = new TallySheet(query, calendar);
+    let added = this.#addPacked(sheet, team, plan, query, talliesMax);
+    if (added === 'not packed') {
+      sheet = new TallySheet(query, calendar);
+      added = this.#addRows(sheet, team, plan, query, plan.tiles, talliesMax);
+    }
+    if (added === 'too many') return null;
+    addTail(sheet, this.tail(team, plan), plan, query, calendar);
+    return sheet.size > talliesMax ? null : sheet;
+  }
+
+  /** Adds rollups from memory as far as possible. If they cannot be packed, some may have been added. */
+  #addPacked(
+    sheet: TallySheet,
+    team: TeamSnapshot,
+    plan: RollupPlan,
+    query: TallyQuery,
+    talliesMax: number,
+  ): Added | 'not packed' {
+    const { areFew, areNamed } = tileReads(query, plan);
+    if (areFew) return 'not packed';
+    const sums = new PackedSums(sheet, query.interval !== null, talliesMax);
+    for (const tile of plan.tiles.filter(isPacked)) {
+      for (const bucket of this.#packed.ofTile(team, plan, tile, areNamed)) {
+        if (bucket === null) return 'not packed';
+        if (!sums.add(tile.grain, bucket)) return 'too many';
       }
     }
-    addTail(sheet, this.tail(team, plan), plan, query, calendar);
-    return sheet.size > talliesMax ? null : sheet.tallies();
+    const others = plan.tiles.filter((tile) => !isPacked(tile));
+    return this.#addRows(sheet, team, plan, query, others, talliesMax);
+  }
+
+  #addRows(
+    sheet: TallySheet,
+    team: TeamSnapshot,
+    plan: RollupPlan,
+    query: TallyQuery,
+    tiles: readonly Tile[],
+    talliesMax: number,
+  ): Added {
+    for (const tile of tiles) {
+      for (const rollup of this.#rollups(team, plan, query, tile)) {
+        sheet.addStored(rollup);
+        if (sheet.size > talliesMax) return 'too many';
+      }
+    }
+    return 'all';
   }
 
   /** The sums of the traces that are not rolled up yet, however many they are. */
@@ -146,6 +189,9 @@ export class TallyReader {
     }
   }
 }
+
+/** Whether the answer has few enough tallies. */
+type Added = 'all' | 'too many';
 
 type StoredValues = readonly [
   bucket: number,

@@ -16,6 +16,8 @@ export interface TileReads {
   sqlOf(columns: string): string;
   /** The parameters after the key of the tile. */
   values: readonly (string | number)[];
+  /** Whether the filter names the groups, so that each is looked up. */
+  areNamed: boolean;
   /** Whether they are few, however many rollups the tiles have. */
   areFew: boolean;
 }
@@ -27,6 +29,7 @@ export function tileReads({ filter }: TallyQuery, { set }: RollupPlan): TileRead
     return {
       sqlOf: (columns) => `${everyBucket} select ${columns} from ${lookedUp}`,
       values: [JSON.stringify(hashes.map((hash) => hash.toString('hex')))],
+      areNamed: true,
       areFew: hashes.length <= fewMax,
     };
   }
@@ -34,6 +37,7 @@ export function tileReads({ filter }: TallyQuery, { set }: RollupPlan): TileRead
   return {
     sqlOf: (columns) => `select ${columns} from ${rollupTables()} where ${inTile}${text}`,
     values,
+    areNamed: false,
     areFew: false,
   };
 }

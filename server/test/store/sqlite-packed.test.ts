@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, test } from 'node:test';
+import type { TallyQuery } from '../../src/core/query.ts';
+import { recordNames } from '../../src/core/record-fields.ts';
+import { reportOn } from '../../src/core/report.ts';
+import type { TallySheet } from '../../src/core/tally-sheet.ts';
+import { draftTrace } from '../../src/core/trace.ts';
+import { limits } from '../../src/limits.ts';
+import { openReading } from '../../src/store/sqlite/connection.ts';
+import { listQuestion } from '../../src/store/sqlite/group-list.ts';
+import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
+import type { KeptBounds } from '../../src/store/sqlite/packed-rollups.ts';
+import { rankGroups } from '../../src/store/sqlite/ranked-groups.ts';
+import { TallyReader } from '../../src/store/sqlite/tally-reader.ts';
+import type { Store } from '../../src/store/store.ts';
+import { compareTallies } from '../property/tally-histories.ts';
+import { runsOf } from '../support/runs.ts';
+import { manualClock, talliesOf, temporaryFolder, us } from '../support/service.ts';
+
+const runs = runsOf(30);
+
+/** Few bytes, so that nothing or only a part can be kept. */
+const bounds: Readonly<Record<string, KeptBounds>> = {
+  'kept in memory': limits,
+  'that are partly kept': { ...limits, keptRollupBytesMax: 3_000 },
+  'that are never kept': { ...limits, keptRollupBytesMax: 0 },
+  'of more groups than can be kept': { ...limits, keptGroupBytesMax: 1_500 },
+};
+
+describe('sums on the reading thread', () => {
+  for (const [which, own] of Object.entries(bounds)) {
+    test(`from rollups ${which} are those of a plain array, for ${runs} random histories`, () =>
+      withStore(async (store, path) => {
+        const db = openReading(path);
+        try {
+          const reader = new TallyReader(db, own);
+          await compareTallies(readingBy(reader, store), runs);
+        } finally {
+          db.close();
+        }
+      }));
+  }
+});
+
+test('groups are ranked on the reading thread as a list of all of them is, also after more were written', () =>
+  withStore(async (store) => {
+    const { team } = await store.ensureTeam('ranked', 1);
+    const names = limits.groupChunkRows + 200;
+    const append = async (count: number, offset: number): Promise<void> => {
+      const drafts = Array.from({ length: count }, (_, i) => ({
+        ...draftTrace({ model: 'm', user_identifier: `u${(i * 7) % names}` }),
+        status: (i + offset) % 5 === 0 ? ('error' as const) : ('success' as const),
+        cost_usd: ((i + offset) % 97) / 1_000,
+        latency_ms: (i * 31 + offset) % 5_000,
+        started_at: startUs + ((i + offset) % 25) * dayUs,
+      }));
+      const [outcome] = await store.append([{ teamId: team.id, drafts }]);
+      assert.equal(outcome?.kind, 'stored');
+    };
+    const whole = { filter: {}, groupBy: ['user_identifier'], interval: null } as const;
+    const questions: readonly TallyQuery[] = [
+      { ...whole, range: null },
+      { ...whole, range: { fromUs: startUs + dayUs, toUs: startUs + 20 * dayUs } },
+      { ...whole, range: null, filter: { status: ['error'] } },
+    ];
+    for (const [count, rolled] of [
+      [1_000, 900],
+      [1_000, 1_000],
+      [700, 0],
+      [40, 5_000],
+    ] as const) {
+      await append(count, rolled);
+      await store.roll(team.id, 'wide', rolled);
+      await store.roll(team.id, 'hot', rolled);
+      for (const query of questions) {
+        const all = await talliesOf(store, team.id, query);
+        for (const by of ['total_cost_usd', 'error_count', 'p95_latency_ms'] as const) {
+          const order = { by, isDescending: true };
+          const report = await store.ranking(team.id, query, order, 100);
+          assert.deepEqual(report, reportOn(all, order, 100));
+        }
+      }
+    }
+  }));
+
+const dayUs = 86_400_000_000;
+const startUs = us('2026-10-05T00:00:00Z');
+
+async function withStore(use: (store: Store, path: string) => Promise<void>): Promise<void> {
+  const folder = temporaryFolder();
+  const path = join(folder.path, 'packed.db');
+  const { source } = manualClock(0);
+  const store = await openSqliteStore({ path, clock: source, role: 'server', rolling: 'manual' });
+  try {
+    await use(store, path);
+  } finally {
+    await store.close();
+    folder.remove();
+  }
+}
+
+/** The store, but every question that rollups cover is answered as on the reading thread. */
+function readingBy(reader: TallyReader, store: Store): Store {
+  const tallies: Store['tallies'] = async (teamId, query) => {
+    const found = reader.withPlan(teamId, query, (team, plan, calendar) => {
+      if (plan.kind === 'traces') return null;
+      const sum = (): TallySheet =>
+        reader.sum(team, plan, query, calendar, limits.tallyRowsMax) ?? assert.fail();
+      const question = listQuestion(query, plan);
+      if (question) {
+        const all = sum().tallies();
+        for (const [n, by] of recordNames.entries()) {
+          if (query.sumsOnly && by.startsWith('p') && by.endsWith('latency_ms')) continue;
+          const order = { by, isDescending: n % 2 === 0 };
+          const groupsMax = n % 4;
+          assert.deepEqual(
+            rankGroups(reader, team, question, calendar, order, groupsMax),
+            reportOn(all, order, groupsMax),
+          );
+        }
+      }
+      return sum().tallies();
+    });
+    return found ? { first: found, rest: null } : store.tallies(teamId, query);
+  };
+  return Object.assign(Object.create(store) as Store, { tallies });
+}
