@@ -63,6 +63,19 @@ export class LatencyCounts {
     return null;
   }
 
+  /** `part` must be included. */
+  subtract(part: LatencyCounts): void {
+    const all = this.#all ?? this.#spread();
+    this.#sum -= part.#sum;
+    for (const [place, bucket] of part.#fewBuckets.entries()) {
+      all[bucket] = (all[bucket] ?? 0) - (part.#fewCounts[place] ?? 0);
+    }
+    if (!part.#all) return;
+    for (let bucket = 0; bucket < bucketCount; bucket++) {
+      all[bucket] = (all[bucket] ?? 0) - (part.#all[bucket] ?? 0);
+    }
+  }
+
   addTo(histogram: Histogram): void {
     for (const [bucket, count] of this.#few()) histogram.set(bucket, count);
     const all = this.#all;
@@ -78,12 +91,13 @@ export class LatencyCounts {
     return this.#fewBuckets.map((bucket, place) => [bucket, this.#fewCounts[place] ?? 0]);
   }
 
-  #spread(): void {
+  #spread(): Float64Array {
     const all = new Float64Array(bucketCount);
     for (const [bucket, count] of this.#few()) all[bucket] = count;
     this.#all = all;
     this.#fewBuckets = [];
     this.#fewCounts = [];
+    return all;
   }
 }
 

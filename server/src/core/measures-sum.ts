@@ -1,5 +1,6 @@
 import { encodedNames as names, sumsVersion, unknownVersion } from './encoded-measures.ts';
 import { LatencyCounts } from './latency-counts.ts';
+import { percents } from './latency-histogram.ts';
 import { countNames, noMeasures, sumNames } from './measures.ts';
 import type { Measures } from './measures.ts';
 
@@ -65,6 +66,19 @@ export class MeasuresSum {
     return this.#latencies?.percentile(percent) ?? null;
   }
 
+  /** Takes the latencies of a part of this sum away from it. */
+  subtractLatencies(part: MeasuresSum): void {
+    if (part.#latencies) this.#latencies?.subtract(part.#latencies);
+  }
+
+  /** Without its histogram, but with percentiles, unless it has none. */
+  shownMeasures(): Measures {
+    const measures = this.#measuresAlone();
+    const latencies = this.#latencies;
+    if (latencies) measures.percentiles = percents.map((percent) => latencies.percentile(percent));
+    return measures;
+  }
+
   /** Another sum, without its latencies. */
   addSum(other: MeasuresSum): void {
     this.#calls += other.#calls;
@@ -87,6 +101,12 @@ export class MeasuresSum {
   }
 
   measures(): Measures {
+    const measures = this.#measuresAlone();
+    this.#latencies?.addTo(measures.latencies);
+    return measures;
+  }
+
+  #measuresAlone(): Measures {
     const measures = noMeasures();
     measures.calls = this.#calls;
     measures.errors = this.#errors;
@@ -94,7 +114,6 @@ export class MeasuresSum {
     for (const [i, name] of sumNames.entries()) {
       measures[name] = this.#valueAt(countNames.length + i);
     }
-    this.#latencies?.addTo(measures.latencies);
     return measures;
   }
 

@@ -1,6 +1,6 @@
 import { compile } from './compile.ts';
 import { addHistogram, bucketOf, subtractHistogram } from './latency-histogram.ts';
-import type { Histogram } from './latency-histogram.ts';
+import type { Histogram, Percentiles } from './latency-histogram.ts';
 import type { CostParts } from './money.ts';
 import { summedNames } from './trace-fields.ts';
 import type { NarrowTrace, SummedName } from './trace-fields.ts';
@@ -14,6 +14,8 @@ export interface Measures extends Record<SummedName | 'latency_sum' | 'cost_pico
   /** Calls with a latency. */
   latency_count: number;
   latencies: Histogram;
+  /** Instead of the histogram, if nothing will be added any more: a histogram is much longer. */
+  percentiles?: Percentiles;
 }
 
 export const countNames = ['uncosted_calls', 'latency_count'] as const;

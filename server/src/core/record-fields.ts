@@ -1,5 +1,5 @@
 import { averageLatency, successRate } from './analytics.ts';
-import { percentile } from './latency-histogram.ts';
+import { percentile, percents } from './latency-histogram.ts';
 import type { Measures } from './measures.ts';
 import { formatExactDollars } from './money.ts';
 import { summedNames } from './trace-fields.ts';
@@ -13,7 +13,6 @@ export interface RecordField {
   valueOf(measures: Measures): number | bigint | null;
 }
 
-const percents = [50, 90, 95, 99] as const;
 type PercentileName = `p${(typeof percents)[number]}_latency_ms`;
 const percentileNames = percents.map((percent): PercentileName => `p${percent}_latency_ms`);
 
@@ -43,7 +42,8 @@ export const recordFields = {
   },
   ...mapNames<PercentileName>(percentileNames, (_, i) => ({
     kind: 'latency',
-    valueOf: ({ latencies }) => percentile(latencies, percents[i] ?? 0),
+    valueOf: ({ latencies, percentiles }) =>
+      percentiles ? (percentiles[i] ?? null) : percentile(latencies, percents[i] ?? 0),
   })),
 } satisfies Record<string, RecordField>;
 

@@ -24,6 +24,9 @@ export interface KeptRollup extends Omit<RollupId, 'set'> {
   sum: MeasuresSum;
 }
 
+/** The sum of a group that is still being ranked. */
+export type RankedSum = Pick<SheetEntry, 'group' | 'sum'>;
+
 interface SheetEntry extends Omit<Tally, 'measures'> {
   sum: MeasuresSum;
   /** Traces that are not in the sum yet. */
@@ -91,7 +94,7 @@ export class TallySheet {
   }
 
   /** The sum of each group and interval so far, in any order. */
-  *sums(): Generator<Pick<SheetEntry, 'group' | 'sum'>> {
+  *sums(): Generator<RankedSum> {
     for (const entry of this.#entries.values()) {
       if (entry.batch) entry.sum.add(entry.batch.total());
       entry.batch = null;

@@ -94,7 +94,7 @@ export interface TraceReader {
     isWanted?: () => boolean,
   ): Promise<TallyList>;
   /**
-   * The first groups of a question without intervals, and the sums of the others, from one snapshot. Null if ranking all of the tallies is
+   * The first groups of a question without intervals, and the sums of the others, from one snapshot; there may be percentiles instead of histograms. Null if ranking all of the tallies is
    * the only way.
    */
   ranking(

@@ -1,4 +1,6 @@
 import { encodeMeasures } from '../../core/encoded-measures.ts';
+import { percentilesOf } from '../../core/latency-histogram.ts';
+import type { Percentiles } from '../../core/latency-histogram.ts';
 import { noMeasures } from '../../core/measures.ts';
 import { MeasuresSum } from '../../core/measures-sum.ts';
 import type { CountedMeasures } from '../../core/measures-sum.ts';
@@ -9,14 +11,21 @@ export interface PackedTally {
   group: Tally['group'];
   /** One or two sums, one after the other: of calls that succeeded and of calls that failed. */
   parts: Uint8Array;
+  /** Instead of latencies in the parts. */
+  percentiles?: Percentiles | undefined;
 }
 
-/** The sums of both statuses are known only together, so they are sent with the calls that succeeded. */
+/**
+ * With percentiles instead of its histogram: nothing can be added to it any more. The sums of both statuses are known only together, so
+ * they are sent with the calls that succeeded.
+ */
 export function packTally({ group, measures }: Tally): PackedTally {
-  const { calls, errors } = measures;
-  const succeeded = { calls: calls - errors, isError: false, ...encodeMeasures(measures) };
+  const { calls, errors, latencies } = measures;
+  const succeeded = { calls: calls - errors, isError: false, ...encodeMeasures(measures, []) };
   const failed = { calls: errors, isError: true, ...noSums };
-  return { group, parts: Buffer.concat([packPart(succeeded), packPart(failed)]) };
+  const parts = Buffer.concat([packPart(succeeded), packPart(failed)]);
+  const percentiles = latencies.size > 0 ? percentilesOf(latencies) : measures.percentiles;
+  return { group, parts, percentiles };
 }
 
 const noSums = encodeMeasures(noMeasures());
@@ -36,7 +45,7 @@ export function packPart({ calls, isError, sums, latencies }: CountedMeasures): 
 /** Calls, whether they failed, and the lengths of what follows. */
 const headBytes = 17;
 
-export function unpackTally({ group, parts }: PackedTally): Tally {
+export function unpackTally({ group, parts, percentiles }: PackedTally): Tally {
   const bytes = Buffer.from(parts.buffer, parts.byteOffset, parts.byteLength);
   const sum = new MeasuresSum();
   for (let at = 0; at < bytes.length;) {
@@ -51,5 +60,7 @@ export function unpackTally({ group, parts }: PackedTally): Tally {
     });
     at = end;
   }
-  return { group, startUs: null, measures: sum.measures() };
+  const measures = sum.measures();
+  if (percentiles) measures.percentiles = percentiles;
+  return { group, startUs: null, measures };
 }

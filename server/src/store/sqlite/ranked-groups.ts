@@ -1,12 +1,13 @@
-import { onlyMeasures } from '../../core/analytics.ts';
 import type { Calendar } from '../../core/calendar.ts';
-import type { MeasuresSum } from '../../core/measures-sum.ts';
+import type { Measures } from '../../core/measures.ts';
+import { MeasuresSum } from '../../core/measures-sum.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { planQuery } from '../../core/query-plan.ts';
 import { percentOf, recordFields } from '../../core/record-fields.ts';
 import type { RecordField } from '../../core/record-fields.ts';
 import { rankedBy, restOf } from '../../core/report.ts';
 import type { RankOrder, Report } from '../../core/report.ts';
+import type { RankedSum } from '../../core/tally-sheet.ts';
 import { limits } from '../../limits.ts';
 import type { ListQuestion } from './group-list.ts';
 import type { TallyReader } from './tally-reader.ts';
@@ -14,7 +15,7 @@ import type { TeamSnapshot } from './team-snapshot.ts';
 
 /**
  * Ranks the names of a list, in the transaction of the snapshot: first without latency histograms, unless they decide, then those of the
- * first names alone. Null if there are too many names.
+ * first names alone. The report has percentiles instead of histograms. Null if there are too many names.
  */
 export function rankGroups(
   reader: TallyReader,
@@ -34,17 +35,28 @@ export function rankGroups(
   const ranked = rankedBy(order, sheet.sums(), ({ sum }) =>
     percent === null ? valueOf(sum.measures()) : sum.percentile(percent),
   );
-  const first = ranked.slice(0, groupsMax);
-  const rows =
-    sumsOnly && !query.sumsOnly
-      ? withLatencies(reader, team, { query, plan, field }, calendar, first)
-      : first.map(({ group, sum }) => ({ group, startUs: null, measures: sum.measures() }));
-  const isAll = ranked.length === first.length;
-  const other = isAll ? [] : [{ group: [], startUs: null, measures: restOf(totals, rows) }];
-  return { rows, other, totals, groups: rows.map(({ group }) => group) };
+  const names = ranked.slice(0, groupsMax);
+  const question = { query, plan, field };
+  const first =
+    sumsOnly && !query.sumsOnly ? withLatencies(reader, team, question, calendar, names) : names;
+  const rows = first.map(({ group, sum }) => rowOf(group, sum.shownMeasures()));
+  const whole = totals.shownMeasures();
+  const isAll = ranked.length === names.length;
+  const other = isAll ? [] : [rowOf([], restWithout(totals, first, rows))];
+  return { rows, other, totals: whole, groups: rows.map(({ group }) => group) };
 }
 
-type RankedSum = { group: Tally['group']; sum: MeasuresSum };
+function rowOf(group: Tally['group'], measures: Measures): Tally {
+  return { group, startUs: null, measures };
+}
+
+/** What is left of the whole without the first groups. Their latencies are taken away from it, so this can be done once. */
+function restWithout(whole: MeasuresSum, first: readonly RankedSum[], rows: readonly Tally[]) {
+  const rest = restOf(whole.shownMeasures(), rows);
+  for (const { sum } of first) whole.subtractLatencies(sum);
+  const { percentiles } = whole.shownMeasures();
+  return percentiles ? { ...rest, percentiles } : rest;
+}
 
 /** In the same order. */
 function withLatencies(
@@ -53,19 +65,26 @@ function withLatencies(
   { query, plan, field }: ListQuestion,
   calendar: Calendar,
   first: readonly RankedSum[],
-): Tally[] {
+): RankedSum[] {
   const names = first.map(({ group: [name = null] }) => name);
   const only = { ...query, filter: { ...query.filter, [field]: names } };
   const sheet = reader.sum(team, plan, only, calendar, first.length);
   const places = new Map(names.map((name, place) => [name, place]));
-  const placeOf = ({ group: [name = null] }: Tally): number => places.get(name) ?? Infinity;
-  return (sheet?.tallies() ?? []).sort((a, b) => placeOf(a) - placeOf(b));
+  const placeOf = ({ group: [name = null] }: RankedSum): number => places.get(name) ?? Infinity;
+  return [...(sheet?.sums() ?? [])].sort((a, b) => placeOf(a) - placeOf(b));
 }
 
-function totalsOf(reader: TallyReader, team: TeamSnapshot, query: TallyQuery, calendar: Calendar) {
+function totalsOf(
+  reader: TallyReader,
+  team: TeamSnapshot,
+  query: TallyQuery,
+  calendar: Calendar,
+): MeasuresSum | null {
   const together = { ...query, groupBy: [] };
   const plan = planQuery(together, calendar);
   if (plan.kind === 'traces') return null;
   const sheet = reader.sum(team, plan, together, calendar, 1);
-  return sheet && onlyMeasures(sheet.tallies());
+  if (!sheet) return null;
+  const [only] = sheet.sums();
+  return only?.sum ?? new MeasuresSum();
 }
