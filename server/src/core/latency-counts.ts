@@ -1,5 +1,6 @@
 import { bucketCount, percentile, rankOf, valueOfBucket } from './latency-histogram.ts';
 import type { Histogram } from './latency-histogram.ts';
+import { VarintWriter } from './varint.ts';
 
 /**
  * Adds up latency histograms. Most groups have few buckets, and there may be many groups, so a small histogram is a list that is searched;
@@ -74,6 +75,25 @@ export class LatencyCounts {
     for (let bucket = 0; bucket < bucketCount; bucket++) {
       all[bucket] = (all[bucket] ?? 0) - (part.#all[bucket] ?? 0);
     }
+  }
+
+  /** As it is stored. */
+  encoded(): Uint8Array {
+    const few = this.#few().sort(([a], [b]) => a - b);
+    const writer = new VarintWriter();
+    let last = 0;
+    const write = (bucket: number, count: number): void => {
+      writer.writeNumber(bucket - last);
+      writer.writeNumber(count);
+      last = bucket;
+    };
+    for (const [bucket, count] of few) write(bucket, count);
+    const all = this.#all;
+    for (let bucket = 0; all && bucket < bucketCount; bucket++) {
+      const count = all[bucket] ?? 0;
+      if (count > 0) write(bucket, count);
+    }
+    return writer.bytes();
   }
 
   addTo(histogram: Histogram): void {

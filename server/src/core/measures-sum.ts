@@ -1,8 +1,10 @@
 import { encodedNames as names, sumsVersion, unknownVersion } from './encoded-measures.ts';
+import type { EncodedMeasures } from './encoded-measures.ts';
 import { LatencyCounts } from './latency-counts.ts';
 import { percents } from './latency-histogram.ts';
 import { countNames, noMeasures, sumNames } from './measures.ts';
 import type { Measures } from './measures.ts';
+import { VarintWriter } from './varint.ts';
 
 /** Stored sums. `latencies` is null if they were not read. */
 export interface CountedMeasures {
@@ -104,6 +106,17 @@ export class MeasuresSum {
     const measures = this.#measuresAlone();
     this.#latencies?.addTo(measures.latencies);
     return measures;
+  }
+
+  /** As it is stored. */
+  encoded(): EncodedMeasures {
+    const writer = new VarintWriter();
+    writer.writeNumber(sumsVersion);
+    for (let i = 0; i < names.length; i++) {
+      if (this.#high) writer.writeBigInt(this.#valueAt(i));
+      else writer.writeNumber(this.#low[i] ?? 0);
+    }
+    return { sums: writer.bytes(), latencies: this.#latencies?.encoded() ?? new Uint8Array() };
   }
 
   #measuresAlone(): Measures {

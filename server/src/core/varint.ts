@@ -21,17 +21,29 @@ export class VarintWriter {
     this.writeNumber(Number(rest));
   }
 
+  writeBytes(bytes: Uint8Array): void {
+    while (this.#length + bytes.length > this.#bytes.length) this.#grow();
+    this.#bytes.set(bytes, this.#length);
+    this.#length += bytes.length;
+  }
+
+  get length(): number {
+    return this.#length;
+  }
+
   bytes(): Uint8Array {
     return this.#bytes.slice(0, this.#length);
   }
 
   #push(byte: number): void {
-    if (this.#length === this.#bytes.length) {
-      const larger = new Uint8Array(2 * this.#length);
-      larger.set(this.#bytes);
-      this.#bytes = larger;
-    }
+    if (this.#length === this.#bytes.length) this.#grow();
     this.#bytes[this.#length++] = byte;
+  }
+
+  #grow(): void {
+    const larger = new Uint8Array(2 * this.#bytes.length);
+    larger.set(this.#bytes);
+    this.#bytes = larger;
   }
 }
 

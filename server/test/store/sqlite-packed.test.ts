@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { encodeMeasures } from '../../src/core/encoded-measures.ts';
+import { noMeasures } from '../../src/core/measures.ts';
+import { MeasuresSum } from '../../src/core/measures-sum.ts';
 import type { TallyQuery } from '../../src/core/query.ts';
 import type { Measures } from '../../src/core/measures.ts';
 import { recordNames, recordText } from '../../src/core/record-fields.ts';
@@ -10,8 +13,12 @@ import type { TallySheet } from '../../src/core/tally-sheet.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
 import { openReading } from '../../src/store/sqlite/connection.ts';
+import type { GroupDirectory } from '../../src/store/sqlite/group-directory.ts';
 import { listQuestion } from '../../src/store/sqlite/group-list.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
+import { BucketPacker, addRollup } from '../../src/store/sqlite/packed-bucket.ts';
+import type { PackedBucket } from '../../src/store/sqlite/packed-bucket.ts';
+import { PackedRun } from '../../src/store/sqlite/packed-run.ts';
 import type { KeptBounds } from '../../src/store/sqlite/packed-rollups.ts';
 import { rankGroups } from '../../src/store/sqlite/ranked-groups.ts';
 import { TallyReader } from '../../src/store/sqlite/tally-reader.ts';
@@ -85,6 +92,98 @@ test('groups are ranked on the reading thread as a list of all of them is, also 
       }
     }
   }));
+
+test('weeks that are kept as one sum are read again after any of them has changed', () =>
+  withStore(async (store, path) => {
+    const { team } = await store.ensureTeam('weeks', 1);
+    const weeks = 12;
+    const append = async (week: number, users: number, latencyMs: number): Promise<void> => {
+      const drafts = Array.from({ length: 2 * users }, (_, i) => ({
+        ...draftTrace({ model: 'm', user_identifier: `u${i % users}` }),
+        status: i % 3 === 0 ? ('error' as const) : ('success' as const),
+        // Two of them together do not fit into 53 bits.
+        prompt_tokens: 2 ** 31 - 1 - i,
+        cost_usd: 1_000_000 - i / 8,
+        latency_ms: latencyMs + 97 * i,
+        started_at: startUs + week * 7 * dayUs + i,
+      }));
+      const [outcome] = await store.append([{ teamId: team.id, drafts }]);
+      assert.equal(outcome?.kind, 'stored');
+      while ((await store.roll(team.id, 'wide', 1_000)) > 0);
+    };
+    for (let week = 0; week < weeks; week++) await append(week, 60 + week, week);
+    const db = openReading(path);
+    try {
+      const reader = new TallyReader(db);
+      const ask = (query: TallyQuery) =>
+        reader.withPlan(team.id, query, (snapshot, plan, calendar) => {
+          if (plan.kind === 'traces') return assert.fail();
+          return reader.sum(snapshot, plan, query, calendar, 1_000)?.tallies();
+        });
+      const whole = { filter: {}, groupBy: ['user_identifier'], interval: null } as const;
+      const questions: readonly TallyQuery[] = [
+        { ...whole, range: { fromUs: startUs, toUs: startUs + weeks * 7 * dayUs } },
+        { ...whole, range: { fromUs: startUs + 7 * dayUs, toUs: startUs + weeks * 7 * dayUs } },
+        { ...whole, range: { fromUs: startUs, toUs: startUs + (weeks - 1) * 7 * dayUs } },
+        {
+          ...whole,
+          sumsOnly: true,
+          range: { fromUs: startUs - 70 * dayUs, toUs: startUs + weeks * 7 * dayUs },
+        },
+      ];
+      // The second time they are one sum.
+      for (const changed of [null, 0, 5, weeks - 1, null]) {
+        if (changed !== null) await append(changed, 80, 2_000);
+        for (const query of questions) {
+          const right = await talliesOf(store, team.id, query);
+          assert.deepEqual(ask(query), right);
+          assert.deepEqual(ask(query), right);
+          assert.ok(right.length > 60);
+        }
+      }
+    } finally {
+      db.close();
+    }
+  }));
+
+test('a sum of many buckets is the sum of their rollups, or nothing if it is too large', () => {
+  const directory = { numberOf: (hash: string) => Number.parseInt(hash, 16), learn() {} };
+  const rollup = (group: number, calls: number, latencyMs: readonly number[]): string => {
+    const measures = { ...noMeasures(), calls, cost_picos: BigInt(calls) * 2n ** 52n };
+    measures.latencies = new Map(latencyMs.map((bucket) => [bucket, calls]));
+    const { sums, latencies } = encodeMeasures(measures);
+    const hash = group.toString(16).padStart(32, '0');
+    const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex').toUpperCase();
+    return `${hash}${calls}G${hex(sums)}G${hex(latencies)}G`;
+  };
+  const bucketOf = (...rollups: readonly string[]): PackedBucket => {
+    const packer = new BucketPacker(directory as unknown as GroupDirectory);
+    packer.add(rollups.join(''));
+    return packer.packed();
+  };
+  const buckets = [
+    bucketOf(rollup(0, 1, [5]), rollup(7, 300, [1, 800])),
+    bucketOf(rollup(3, 2, [])),
+    bucketOf(rollup(7, 300, [2, 800]), rollup(0, 1, [5])),
+  ];
+  for (const bytesMax of [1_500, 100_000]) {
+    const run = new PackedRun(bytesMax);
+    for (const bucket of buckets) run.add(bucket);
+    const expected = new MeasuresSum();
+    for (const bucket of buckets) {
+      for (const place of bucket.groups.keys()) addRollup(expected, bucket, place, false);
+    }
+    const packed = run.packed() ?? assert.fail();
+    assert.deepEqual([...packed.groups], [0, 3, 7]);
+    const found = new MeasuresSum();
+    for (const place of packed.groups.keys()) addRollup(found, packed, place, false);
+    assert.deepEqual(found.measures(), expected.measures());
+    assert.deepEqual(found.encoded(), encodeMeasures(expected.measures()));
+  }
+  const none = new PackedRun(100);
+  for (const bucket of buckets) none.add(bucket);
+  assert.equal(none.packed(), null);
+});
 
 const dayUs = 86_400_000_000;
 const startUs = us('2026-10-05T00:00:00Z');

@@ -1,3 +1,4 @@
+import type { MeasuresSum } from '../../core/measures-sum.ts';
 import type { GroupDirectory } from './group-directory.ts';
 
 /** The rollups of one bucket, as short as they are stored. */
@@ -15,6 +16,29 @@ export function bytesOf({ groups, starts, bytes }: PackedBucket): number {
 }
 
 const bucketBytes = 400;
+
+/** Adds one of the rollups of a bucket to a sum. */
+export function addRollup(
+  sum: MeasuresSum,
+  { starts, bytes }: PackedBucket,
+  place: number,
+  isError: boolean,
+): void {
+  let at = starts[place] ?? 0;
+  let byte = bytes[at++] ?? 0;
+  let calls = byte & 0x7f;
+  for (let unit = 0x80; byte >= 0x80; unit *= 0x80) {
+    byte = bytes[at++] ?? 0;
+    calls += (byte & 0x7f) * unit;
+  }
+  byte = bytes[at++] ?? 0;
+  let length = byte & 0x7f;
+  for (let unit = 0x80; byte >= 0x80; unit *= 0x80) {
+    byte = bytes[at++] ?? 0;
+    length += (byte & 0x7f) * unit;
+  }
+  sum.addPacked(calls, isError, bytes, at, at + length, starts[place + 1] ?? 0);
+}
 
 /**
  * What a statement selects so that many rollups come as one text. SQLite writes it, and this file reads it, in a tenth of the time that an

@@ -7,6 +7,7 @@ import { prepareArrays } from './counted-traces.ts';
 import { GroupDirectory } from './group-directory.ts';
 import { BucketPacker, bytesOf, packedText } from './packed-bucket.ts';
 import type { PackedBucket } from './packed-bucket.ts';
+import { PackedRun } from './packed-run.ts';
 import { groupColumns } from './rollup-values.ts';
 import type { RollupPlan } from './rollup-values.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
@@ -64,34 +65,51 @@ export class PackedRollups {
   }
 
   /**
-   * The buckets of a tile that have rollups, one after the other. Ends with null if the set has too many groups, or if a bucket would have
-   * to be read and `isKeptOnly` is set.
+   * The buckets of a tile that have rollups, one after the other, or all of them added up as one if `how.isOneSum`. Ends with null if the
+   * set has too many groups, or if a bucket would have to be read and `how.isKeptOnly`.
    */
   *ofTile(
     team: TeamSnapshot,
     plan: RollupPlan,
     tile: Tile,
-    isKeptOnly = false,
+    how: { isKeptOnly: boolean; isOneSum: boolean },
   ): Generator<TileBucket | null> {
     const directory = this.#directoryOf(team, plan);
     if (!directory) {
       yield null;
       return;
     }
-    for (const [bucket, changes] of this.#changes.of(team, plan.set, tile)) {
-      const name = `${team.teamNo} ${plan.set.number} ${tile.grain} ${bucket}`;
-      let kept = this.#buckets.get(name);
+    const allChanges = this.#changes.of(team, plan.set, tile);
+    const name = `${nameOf(team.teamNo, plan.set)} ${tile.grain}`;
+    const [first = 0] = allChanges.keys();
+    const isRun = how.isOneSum && allChanges.size >= runBucketsMin;
+    const runName = `${name} ${first} to ${tile.toBucket}`;
+    const runChanges = allChanges.values().reduce((sum, changes) => sum + changes, 0);
+    if (isRun) {
+      const kept = this.#buckets.get(runName);
+      if (kept?.directory === directory && kept.changes === runChanges) {
+        this.#keep(runName, kept);
+        yield { bucket: first, packed: kept.packed, directory };
+        return;
+      }
+    }
+    const run = isRun ? new PackedRun(this.#bounds.keptRollupBytesMax / 4) : null;
+    for (const [bucket, changes] of allChanges) {
+      let kept = this.#buckets.get(`${name} ${bucket}`);
       if (kept?.directory !== directory || kept.changes !== changes) {
-        const packed = isKeptOnly ? null : this.#read(team, plan, tile, bucket, directory);
+        const packed = how.isKeptOnly ? null : this.#read(team, plan, tile, bucket, directory);
         if (!packed) {
           yield null;
           return;
         }
         kept = { directory, changes, packed };
       }
-      this.#keep(name, kept);
+      this.#keep(`${name} ${bucket}`, kept);
+      run?.add(kept.packed);
       yield { bucket, packed: kept.packed, directory };
     }
+    const packed = run?.packed();
+    if (packed) this.#keep(runName, { directory, changes: runChanges, packed });
   }
 
   /** Null if there are too many groups. */
@@ -176,6 +194,8 @@ export class PackedRollups {
 /** Rollups that come as one text. */
 const chunkRows = 1_024;
 const directoriesMax = 1_000;
+/** Buckets that are worth adding up for the next question. */
+const runBucketsMin = 8;
 
 function nameOf(teamNo: number, set: RollupPlan['set']): string {
   return `${teamNo} ${set.number}`;

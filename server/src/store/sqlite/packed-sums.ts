@@ -1,5 +1,6 @@
 import type { MeasuresSum } from '../../core/measures-sum.ts';
 import type { TallySheet } from '../../core/tally-sheet.ts';
+import { addRollup } from './packed-bucket.ts';
 import type { TileBucket } from './packed-rollups.ts';
 
 /** Adds packed buckets of one set to a sheet. What a group is added to is found once, not for each of its rollups. */
@@ -18,7 +19,7 @@ export class PackedSums {
 
   /** False if the sheet has more than `talliesMax` tallies. */
   add(grain: number, { bucket, packed, directory }: TileBucket): boolean {
-    const { groups, starts, bytes } = packed;
+    const { groups } = packed;
     // The next bucket may be in another interval. Whether a group is asked for does not depend on it.
     if (this.#hasIntervals) this.#sums = this.#sums.map((sum) => (sum === null ? null : undefined));
     const sums = this.#sums;
@@ -33,20 +34,7 @@ export class PackedSums {
         sums[number] = sum;
         if (sum === null) continue;
       }
-      let at = starts[i] ?? 0;
-      let byte = bytes[at++] ?? 0;
-      let calls = byte & 0x7f;
-      for (let unit = 0x80; byte >= 0x80; unit *= 0x80) {
-        byte = bytes[at++] ?? 0;
-        calls += (byte & 0x7f) * unit;
-      }
-      byte = bytes[at++] ?? 0;
-      let length = byte & 0x7f;
-      for (let unit = 0x80; byte >= 0x80; unit *= 0x80) {
-        byte = bytes[at++] ?? 0;
-        length += (byte & 0x7f) * unit;
-      }
-      sum.addPacked(calls, directory.isErrorAt(number), bytes, at, at + length, starts[i + 1] ?? 0);
+      addRollup(sum, packed, i, directory.isErrorAt(number));
     }
     return true;
   }

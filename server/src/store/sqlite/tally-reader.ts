@@ -142,9 +142,11 @@ export class TallyReader {
   ): Added | 'not packed' {
     const { areFew, areNamed } = tileReads(query, plan);
     if (areFew) return 'not packed';
-    const sums = new PackedSums(sheet, query.interval !== null, talliesMax);
+    const hasIntervals = query.interval !== null;
+    const how = { isKeptOnly: areNamed, isOneSum: !hasIntervals };
+    const sums = new PackedSums(sheet, hasIntervals, talliesMax);
     for (const tile of plan.tiles.filter(isPacked)) {
-      for (const bucket of this.#packed.ofTile(team, plan, tile, areNamed)) {
+      for (const bucket of this.#packed.ofTile(team, plan, tile, how)) {
         if (bucket === null) return 'not packed';
         if (!sums.add(tile.grain, bucket)) return 'too many';
       }
