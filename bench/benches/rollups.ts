@@ -12,7 +12,7 @@ import { median, medianRatio, milliseconds, perSecond } from '../lab/statistics.
 import { postRequests, writingConnections as connections } from '../lab/writers.ts';
 
 const bench = 'rollups';
-const questions = 20;
+const questions = 100;
 
 export const rollups: Bench = {
   name: bench,

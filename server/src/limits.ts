@@ -133,6 +133,8 @@ export const limits = Object.freeze({
   tailSumsKeptMax: 16_384,
   // Memory for sums of days and weeks that are kept for the next question, and for the names of the groups that they belong to.
   keptRollupBytesMax: 16 * 1024 * 1024,
+  // Different groups of these sums that share the text of their values.
+  keptGroupsMax: 4_096,
   keptGroupBytesMax: 16 * 1024 * 1024,
   // Names that are ordered by a percentile in memory, each with a latency histogram.
   rankedHistogramsMax: 8_192,

@@ -8,7 +8,7 @@ import type { Interval, QueryField, Tally, TallyQuery } from './query.ts';
 import type { Tile } from './query-plan.ts';
 import { costOf } from './trace-cost.ts';
 import { eventUs, startOfBucket } from './rollup.ts';
-import type { CountedTrace, Rollup, RollupId } from './rollup.ts';
+import type { CountedTrace, Group, Rollup, RollupId } from './rollup.ts';
 
 type Values = Partial<Record<QueryField, string | null>>;
 
@@ -39,6 +39,8 @@ export class TallySheet {
   readonly #matches: ReturnType<typeof matcherOf>;
   readonly #calendar: Calendar;
   readonly #entries = new Map<string, SheetEntry>();
+  /** Where kept rollups of a group are added, if the query has no interval. */
+  readonly #sums = new Map<Group, MeasuresSum | null>();
 
   constructor(query: TallyQuery, calendar: Calendar) {
     this.#query = query;
@@ -70,7 +72,15 @@ export class TallySheet {
 
   /** The same, if it was decoded before, without latencies. */
   addKept(rollup: KeptRollup): void {
-    this.sumOf(rollup)?.addSum(rollup.sum);
+    this.#sumOfKept(rollup)?.addSum(rollup.sum);
+  }
+
+  /** Many rollups share the object of their group. */
+  #sumOfKept(rollup: KeptRollup): MeasuresSum | null {
+    if (this.#query.interval !== null) return this.sumOf(rollup);
+    let sum = this.#sums.get(rollup.group);
+    if (sum === undefined) this.#sums.set(rollup.group, (sum = this.sumOf(rollup)));
+    return sum;
   }
 
   /** Adds a trace if the query asks for it. */

@@ -3,6 +3,7 @@ import { daysPerWeek } from '../../core/calendar.ts';
 import { grainNumbers } from '../../core/dimensions.ts';
 import { MeasuresSum } from '../../core/measures-sum.ts';
 import type { Tile } from '../../core/query-plan.ts';
+import type { Group } from '../../core/rollup.ts';
 import type { KeptRollup } from '../../core/tally-sheet.ts';
 import { limits } from '../../limits.ts';
 import { BucketChanges } from './bucket-changes.ts';
@@ -30,6 +31,8 @@ export class KeptRollups {
   /** The least recently used first. */
   readonly #buckets = new Map<string, KeptBucket>();
   #bytes = 0;
+  /** The same object for all buckets of a group, so that a question looks at its values once. */
+  #groups = new Map<string, Group>();
 
   constructor(db: DatabaseSync) {
     this.#changes = new BucketChanges(db);
@@ -84,8 +87,20 @@ export class KeptRollups {
       const [, , bucket, calls, sums, , isError] = row;
       const sum = new MeasuresSum(false);
       sum.addEncoded({ calls, isError: isError === 1, sums, latencies: null });
-      return { grain, bucket, group: groupOfValues(row), sum };
+      return { grain, bucket, group: this.#groupOf(row), sum };
     });
+  }
+
+  #groupOf(row: RollupValues): Group {
+    const [set, , , , , , isError, ...values] = row;
+    const name = [set, isError, ...values.map((value) => value ?? '\u0001')].join('\u0000');
+    let group = this.#groups.get(name);
+    if (!group) {
+      if (this.#groups.size >= limits.keptGroupsMax) this.#groups.clear();
+      group = groupOfValues(row);
+      this.#groups.set(name, group);
+    }
+    return group;
   }
 
   #keep(name: string, bucket: KeptBucket): void {
