@@ -175,3 +175,19 @@ test('a batch says when it is full, and traces of a full batch are read later', 
   }
   await lab.verify();
 });
+
+test('an error while traces are added drops the batch, and they are counted once', async (t) => {
+  const lab = await openLab(t);
+  const added = await lab.commit(10);
+  const broken = added.drafts.map((draft, i) => (i < 9 ? draft : noDraft));
+  assert.throws(() => lab.wide.add(teamNo, [{ ...added, drafts: broken }], 0), TypeError);
+  assert.equal(finish(lab, 'wide'), 10);
+  await lab.verify();
+});
+
+/** Its fields cannot be read. */
+const noDraft = new Proxy({} as AddedTraces['drafts'][number], {
+  get() {
+    throw new TypeError('a test');
+  },
+});

@@ -56,7 +56,7 @@ export class PendingRolls {
       for (const { firstSeq, drafts, stamps } of added) {
         // A batch that is full is stored soon, and what was committed until then should not be left behind.
         if (firstSeq !== batch.toSeq + 1 || this.#isFull(batch, 2)) return;
-        if (this.#size >= limits.pendingSumsMax) return;
+        if (this.#isOutOfRoom) return;
         for (let i = 0; i < drafts.length; i++) {
           const [draft, stamp] = [drafts[i], stamps[i]];
           if (draft && stamp) batch.add(draft, stamp.createdAtUs, firstSeq + i);
@@ -110,7 +110,7 @@ export class PendingRolls {
 
   /** A new batch for traces that follow the mark. */
   #begin(teamNo: number, added: readonly AddedTraces[], rolledSeq: number): RollBatch | null {
-    if (added[0]?.firstSeq !== rolledSeq + 1) return null;
+    if (added[0]?.firstSeq !== rolledSeq + 1 || this.#isOutOfRoom) return null;
     const marks = this.#tables.marks(teamNo);
     return marks?.rolledSeq[this.#speed] === rolledSeq ? this.#open(teamNo, marks) : null;
   }
@@ -133,8 +133,19 @@ export class PendingRolls {
 
   #change(batch: RollBatch, act: () => void): void {
     const before = batch.size;
-    act();
-    this.#size += batch.size - before;
+    let isDone = false;
+    try {
+      act();
+      isDone = true;
+    } finally {
+      this.#size += batch.size - before;
+      // A trace may have been added to some of the sums.
+      if (!isDone) this.drop(batch.teamNo);
+    }
+  }
+
+  get #isOutOfRoom(): boolean {
+    return this.#size >= limits.pendingSumsMax;
   }
 
   #isFull({ rows, fold }: RollBatch, times = 1): boolean {
