@@ -93,6 +93,33 @@ test('groups are ranked on the reading thread as a list of all of them is, also 
     }
   }));
 
+test('new names that make a list too long to be ranked in memory are no error', () =>
+  withStore(async (store) => {
+    const { team } = await store.ensureTeam('many', 1);
+    const batchRows = 1_000;
+    const append = async (batch: number, count: number): Promise<void> => {
+      const drafts = Array.from({ length: count }, (_, i) =>
+        draftTrace({ model: 'm', user_identifier: `u${batch * batchRows + i}` }),
+      );
+      await store.append([{ teamId: team.id, drafts }]);
+    };
+    const batches = limits.tallyRowsMax / batchRows;
+    for (let batch = 0; batch < batches; batch++) await append(batch, batchRows);
+    while ((await store.roll(team.id, 'wide', limits.rollRowsMax)) > 0);
+    while ((await store.roll(team.id, 'hot', limits.rollRowsMax)) > 0);
+    await append(batches, 1);
+    const query = {
+      filter: {},
+      groupBy: ['user_identifier'],
+      interval: null,
+      range: null,
+    } as const;
+    const order = { by: 'call_count', isDescending: true } as const;
+    assert.equal(await store.ranking(team.id, query, order, 10), null);
+    const all = await talliesOf(store, team.id, query);
+    assert.equal(all.length, limits.tallyRowsMax + 1);
+  }));
+
 test('weeks that are kept as one sum are read again after any of them has changed', () =>
   withStore(async (store, path) => {
     const { team } = await store.ensureTeam('weeks', 1);

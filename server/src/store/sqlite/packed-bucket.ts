@@ -66,6 +66,11 @@ export class BucketPacker {
     this.#directory = directory;
   }
 
+  /** Bytes so far. */
+  get length(): number {
+    return this.#length;
+  }
+
   add(text: string): void {
     this.#makeRoom(text.length);
     const chars = Buffer.from(text, 'latin1');

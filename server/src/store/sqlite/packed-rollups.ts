@@ -112,7 +112,7 @@ export class PackedRollups {
     if (packed) this.#keep(runName, { directory, changes: runChanges, packed });
   }
 
-  /** Null if there are too many groups. */
+  /** Null if there are too many groups, or if their rollups take more memory than may be kept. */
   #read(
     { teamNo, marks }: TeamSnapshot,
     { set }: RollupPlan,
@@ -126,6 +126,7 @@ export class PackedRollups {
       const [row] = this.#readRows.all(...key, after);
       const [count, last, text] = row as unknown as [number, string, string | null];
       if (text !== null) packer.add(text);
+      if (packer.length > this.#bounds.keptRollupBytesMax) return null;
       if (directory.bytes > this.#bounds.keptGroupBytesMax) {
         this.#forgetBuckets(directory);
         this.#directories.set(nameOf(teamNo, set), {
@@ -144,6 +145,8 @@ export class PackedRollups {
     const { generation } = marks;
     const known = this.#directories.get(name);
     this.#directories.delete(name);
+    // Nobody asks for the buckets of an old generation again.
+    if (known && known.generation !== generation) this.#forgetBuckets(known.directory);
     const directory =
       known?.generation === generation
         ? known.directory

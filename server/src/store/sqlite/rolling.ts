@@ -77,12 +77,12 @@ export function startRolling(
       if (schedule.hasTails) plan(limits.hotRollIdleMs);
       return;
     }
-    const tookMs = roll(due);
-    pausedUntilMs = performance.now() + (isIdle(nowMs) ? 0 : tookMs);
+    const pauseMs = roll(due);
+    pausedUntilMs = performance.now() + pauseMs;
     plan(Math.max(0, pausedUntilMs - performance.now()));
   }
 
-  /** Runs one transaction. Returns how long it took. */
+  /** Runs one transaction. Returns how long to pause. */
   function roll(due: DueRoll): number {
     const { team, speed, rowsMax } = due;
     const { teamNo, lastSeq } = team;
@@ -97,6 +97,7 @@ export function startRolling(
     });
     const endMs = performance.now();
     const tookMs = endMs - startMs;
+    const pauseMs = isIdle(startMs) ? 0 : tookMs;
     if (result.kind === 'done') {
       const { read, rolled, isDone, rolledSeq } = result.value;
       // Work, not time: on a busy machine shorter batches would only cost more of it.
@@ -105,18 +106,22 @@ export function startRolling(
       schedule.noteRead(due, read, workMs);
       pending[speed].noteTime(workMs);
       if (isDone) schedule.noteRolled(due, rolledSeq);
+      // If something else has rolled everything up, nothing will come of what waits.
+      if (schedule.rolledSeqOf(teamNo) === null) drop(teamNo);
       if (isReporting) onRoll({ tails: schedule.tails, roll: { speed, rows: rolled, tookMs } });
-      return tookMs;
+      return pauseMs;
     }
     // What was gathered may be stored in part.
-    if (hasBegun) {
-      pending.hot.drop(teamNo);
-      pending.wide.drop(teamNo);
-    }
+    if (hasBegun) drop(teamNo);
     if (result.kind === 'busy') return limits.busyRetryMs;
     schedule.noteFailed(due, endMs);
     onFailed({ teamId: team.teamId, speed, reason: result.reason });
-    return tookMs;
+    return pauseMs;
+  }
+
+  function drop(teamNo: number): void {
+    pending.hot.drop(teamNo);
+    pending.wide.drop(teamNo);
   }
 
   /** Returns whether a roll is due now. */

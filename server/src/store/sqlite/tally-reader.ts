@@ -79,7 +79,9 @@ export class TallyReader {
       if (this.#tails.rowsOf(team, speed) > bounds.tailRowsMax) return { tallies: null };
       const sheet = new TallySheet(query, calendar);
       if (!this.#addBriefly(sheet, team, plan, query, bounds)) return { tallies: null };
-      addTail(sheet, [this.#tails.foldOf(team, speed)], plan, query, calendar);
+      const tail = [this.#tails.foldOf(team, speed)];
+      const isAll = addTail(sheet, tail, plan, query, calendar, limits.tallyRowsMax);
+      if (!isAll) throw new Failure('question_too_wide');
       return { tallies: sheet.tallies() };
     });
     return found === null ? [] : found.tallies;
@@ -128,8 +130,8 @@ export class TallyReader {
       added = this.#addRows(sheet, team, plan, query, plan.tiles, talliesMax);
     }
     if (added === 'too many') return null;
-    addTail(sheet, this.tail(team, plan), plan, query, calendar);
-    return sheet.size > talliesMax ? null : sheet;
+    const tail = this.tail(team, plan);
+    return addTail(sheet, tail, plan, query, calendar, talliesMax) ? sheet : null;
   }
 
   /** Adds rollups from memory as far as possible. If they cannot be packed, some may have been added. */
@@ -234,17 +236,20 @@ export function* tailRollups(
   }
 }
 
+/** False if the sheet has more than `talliesMax` tallies. */
 function addTail(
   sheet: TallySheet,
   tail: Iterable<RollupFold>,
   plan: RollupPlan,
   query: TallyQuery,
   calendar: Calendar,
-): void {
+  talliesMax: number,
+): boolean {
   for (const rollup of tailRollups(tail, plan, query, calendar)) {
     sheet.addRollup(rollup);
-    refuseLarge(sheet);
+    if (sheet.size > talliesMax) return false;
   }
+  return sheet.size <= talliesMax;
 }
 
 export function refuseLarge(sheet: TallySheet): void {
