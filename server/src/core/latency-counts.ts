@@ -64,6 +64,18 @@ export class LatencyCounts {
     return null;
   }
 
+  addCounts(other: LatencyCounts): void {
+    for (const [place, bucket] of other.#fewBuckets.entries()) {
+      this.add(bucket, other.#fewCounts[place] ?? 0);
+    }
+    if (!other.#all) return;
+    const all = this.#all ?? this.#spread();
+    this.#sum += other.#sum;
+    for (let bucket = 0; bucket < bucketCount; bucket++) {
+      all[bucket] = (all[bucket] ?? 0) + (other.#all[bucket] ?? 0);
+    }
+  }
+
   /** `part` must be included. */
   subtract(part: LatencyCounts): void {
     const all = this.#all ?? this.#spread();

@@ -81,6 +81,12 @@ export class MeasuresSum {
     return measures;
   }
 
+  /** Another sum, with its latencies. */
+  addWhole(other: MeasuresSum): void {
+    this.addSum(other);
+    if (other.#latencies) (this.#latencies ??= new LatencyCounts()).addCounts(other.#latencies);
+  }
+
   /** Another sum, without its latencies. */
   addSum(other: MeasuresSum): void {
     this.#calls += other.#calls;

@@ -30,6 +30,33 @@ export function planQuery(query: TallyQuery, calendar: Calendar): QueryPlan {
   return { kind: 'traces' };
 }
 
+/** Whole days that rollups cover, and the parts of days before and after them. */
+export interface SplitQuery {
+  plan: Extract<QueryPlan, { kind: 'rollups' }>;
+  days: TallyQuery;
+  edges: readonly TallyQuery[];
+}
+
+/**
+ * Splits a query that is planned for traces only because its range does not begin or end with a day, so that no more than the traces of two
+ * days have to be read. Null if that is not the reason.
+ */
+export function splitAtDays(query: TallyQuery, calendar: Calendar): SplitQuery | null {
+  const { range, interval } = query;
+  if (range === null || interval === 'hour') return null;
+  const fromUs = calendar.startOfDay(firstWholeDay(range.fromUs, calendar));
+  const toUs = calendar.startOfDay(calendar.dayOf(range.toUs));
+  if (fromUs >= toUs) return null;
+  const days = { ...query, range: { fromUs, toUs } };
+  const plan = planQuery(days, calendar);
+  if (plan.kind === 'traces') return null;
+  const edges = [
+    { fromUs: range.fromUs, toUs: fromUs },
+    { fromUs: toUs, toUs: range.toUs },
+  ].filter((edge) => edge.fromUs < edge.toUs);
+  return { plan, days, edges: edges.map((edge) => ({ ...query, range: edge })) };
+}
+
 /** Every group of every set has a status. */
 function fieldsOf({ filter, groupBy }: TallyQuery): QueryField[] {
   return [...(Object.keys(filter) as QueryField[]), ...groupBy].filter((name) => name !== 'status');

@@ -2,7 +2,7 @@ import type { Calendar } from './calendar.ts';
 import { nextHour } from './calendar.ts';
 import { addMeasures, noMeasures, subtractMeasures } from './measures.ts';
 import type { Measures } from './measures.ts';
-import type { Interval, Tally } from './query.ts';
+import type { Interval, Tally, TallyQuery } from './query.ts';
 import { recordFields } from './record-fields.ts';
 import type { RecordField, RecordName } from './record-fields.ts';
 import { compareGroups, firstDayOf, startOf } from './tally-sheet.ts';
@@ -63,8 +63,14 @@ export class Ranking {
 
 const sparePlaces = 1_000;
 
-/** The report on tallies without intervals. */
-export function reportOn(tallies: Iterable<Tally>, order: RankOrder, groupsMax: number): Report {
+/** The report on all tallies of a query. */
+export function reportOn(
+  { interval }: Pick<TallyQuery, 'interval'>,
+  tallies: readonly Tally[],
+  order: RankOrder,
+  groupsMax: number,
+): Report {
+  if (interval !== null) return reportByInterval(tallies, order, groupsMax);
   const ranking = new Ranking(order, groupsMax);
   for (const tally of tallies) ranking.add(tally);
   return ranking.report();
@@ -100,12 +106,7 @@ function compareValues(a: Value, b: Value, { isDescending }: RankOrder): number 
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
-/** The report on tallies per interval. */
-export function reportByInterval(
-  tallies: readonly Tally[],
-  order: RankOrder,
-  groupsMax: number,
-): Report {
+function reportByInterval(tallies: readonly Tally[], order: RankOrder, groupsMax: number): Report {
   const groups = rankedGroups(tallies, order).slice(0, groupsMax);
   const ranks = new Map(groups.map((group, i) => [nameOf(group), i]));
   const rankOf = ({ group }: Tally): number => ranks.get(nameOf(group)) ?? Infinity;

@@ -24,8 +24,8 @@ export interface KeptRollup extends Omit<RollupId, 'set'> {
   sum: MeasuresSum;
 }
 
-/** The sum of a group that is still being ranked. */
-export type RankedSum = Pick<SheetEntry, 'group' | 'sum'>;
+/** The sum of a group, in one interval if the query has intervals, that is still being ranked. */
+export type RankedSum = Pick<SheetEntry, 'group' | 'startUs' | 'sum'>;
 
 interface SheetEntry extends Omit<Tally, 'measures'> {
   sum: MeasuresSum;

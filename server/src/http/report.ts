@@ -9,13 +9,7 @@ import { missingPartners, single } from '../core/question.ts';
 import type { SentParameters } from '../core/question.ts';
 import { isPercentile } from '../core/record-fields.ts';
 import type { RecordName } from '../core/record-fields.ts';
-import {
-  Ranking,
-  fillWithZeros,
-  reportByInterval,
-  reportWithRest,
-  startsIn,
-} from '../core/report.ts';
+import { Ranking, fillWithZeros, reportOn, reportWithRest, startsIn } from '../core/report.ts';
 import type { RankOrder, Report } from '../core/report.ts';
 import { areStartsOf } from '../core/tally-sheet.ts';
 import { fail } from '../errors.ts';
@@ -100,7 +94,7 @@ async function readReport(
 ): Promise<Report> {
   const { criteria, groupBy, interval, order, groupsMax } = question;
   const query: TallyQuery = { ...criteria, groupBy, interval };
-  const ranked = interval === null ? await rankAtOnce(reader, question, query) : null;
+  const ranked = await rankAtOnce(reader, question, query);
   if (ranked) return ranked;
   const gather = async (more: Partial<TallyQuery>): Promise<Tally[]> => {
     const tallies: Tally[] = [];
@@ -110,7 +104,7 @@ async function readReport(
   const all = async (): Promise<Report> =>
     interval === null
       ? rank(reader, question, query)
-      : reportByInterval(await gather({}), order, groupsMax);
+      : reportOn(query, await gather({}), order, groupsMax);
   const [field] = groupBy;
   if (field === undefined || !isInTwoSteps(question, query, calendar)) return all();
   const sumsOnly = !isPercentile(order.by);
@@ -145,26 +139,26 @@ function isInTwoSteps(
 /** Null if the list is too long for it. */
 async function rankAtOnce(
   reader: Reader,
-  { teamId, groupBy, order, groupsMax, isWanted }: ReportQuestion,
+  { teamId, order, groupsMax, isWanted }: ReportQuestion,
   query: TallyQuery,
 ): Promise<Report | null> {
   const report = await reader.ranking(teamId, query, order, groupsMax, isWanted);
-  return report && withTotals(report, groupBy);
+  return report && withTotals(report, query);
 }
 
 /** A list that may be long is ranked while it is read. */
 async function rank(reader: Reader, question: ReportQuestion, query: TallyQuery): Promise<Report> {
-  const { groupBy, order, groupsMax } = question;
+  const { order, groupsMax } = question;
   const ranking = new Ranking(order, groupsMax);
   for await (const chunk of ask(reader, question, query)) {
     for (const tally of chunk) ranking.add(tally);
   }
-  return withTotals(ranking.report(), groupBy);
+  return withTotals(ranking.report(), query);
 }
 
-/** Without groups there is one row, even if there are no calls. */
-function withTotals(report: Report, groupBy: readonly GroupField[]): Report {
-  if (groupBy.length > 0 || report.rows.length > 0) return report;
+/** Without groups and intervals there is one row, even if there are no calls. */
+function withTotals(report: Report, { groupBy, interval }: TallyQuery): Report {
+  if (groupBy.length > 0 || interval !== null || report.rows.length > 0) return report;
   return { ...report, rows: [{ group: [], startUs: null, measures: noMeasures() }] };
 }
 

@@ -94,8 +94,8 @@ export interface TraceReader {
     isWanted?: () => boolean,
   ): Promise<TallyList>;
   /**
-   * The first groups of a question without intervals, and the sums of the others, from one snapshot; there may be percentiles instead of histograms. Null if ranking all of the tallies is
-   * the only way.
+   * The first groups of a question, and the sums of the others, from one snapshot. There may be percentiles instead of histograms. Null if
+   * ranking all of the tallies is the only way.
    */
   ranking(
     teamId: string,

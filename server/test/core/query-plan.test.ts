@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { calendarOf } from '../../src/core/calendar.ts';
 import { grainNumbers } from '../../src/core/dimensions.ts';
 import type { Grain } from '../../src/core/dimensions.ts';
-import { planQuery } from '../../src/core/query-plan.ts';
+import { planQuery, splitAtDays } from '../../src/core/query-plan.ts';
 import type { TallyQuery } from '../../src/core/query.ts';
 
 const utc = calendarOf('UTC');
@@ -53,4 +53,30 @@ test('a range without a whole week is tiled with days', () => {
   assert.deepEqual(tilesOf({ range: days }), [
     tile('day', dayOf('2026-11-03'), dayOf('2026-11-15')),
   ]);
+});
+
+test('a range without whole days at its ends is split into days and the rest, without gaps, if rollups have no hours', () => {
+  const ofUsers = { filter: {}, groupBy: ['user_identifier'], interval: null, range } as const;
+  assert.equal(planQuery(ofUsers, utc).kind, 'traces');
+  const split = splitAtDays(ofUsers, utc) ?? assert.fail();
+  assert.deepEqual(
+    [split.days, ...split.edges].map((part) => part.range),
+    [
+      { fromUs: us('2026-10-31T00:00:00Z'), toUs: us('2026-11-18T00:00:00Z') },
+      { fromUs: range.fromUs, toUs: us('2026-10-31T00:00:00Z') },
+      { fromUs: us('2026-11-18T00:00:00Z'), toUs: range.toUs },
+    ],
+  );
+  assert.deepEqual(split.plan, planQuery(split.days, utc));
+  const fromMidnight = { fromUs: us('2026-10-31T00:00:00Z'), toUs: range.toUs };
+  assert.equal(splitAtDays({ ...ofUsers, range: fromMidnight }, utc)?.edges.length, 1);
+});
+
+test('a range without a whole day, hours, all time, and fields without rollups are not split', () => {
+  const ofUsers = { filter: {}, groupBy: ['user_identifier'], interval: null, range } as const;
+  const short = { fromUs: us('2026-11-03T10:00:00Z'), toUs: us('2026-11-04T23:00:00Z') };
+  assert.equal(splitAtDays({ ...ofUsers, range: short }, utc), null);
+  assert.equal(splitAtDays({ ...ofUsers, interval: 'hour' }, utc), null);
+  assert.equal(splitAtDays({ ...ofUsers, range: null }, utc), null);
+  assert.equal(splitAtDays({ ...ofUsers, groupBy: ['error_type'] }, utc), null);
 });

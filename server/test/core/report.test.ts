@@ -9,7 +9,7 @@ import { recordNames, recordText } from '../../src/core/record-fields.ts';
 import {
   Ranking,
   fillWithZeros,
-  reportByInterval,
+  reportOn,
   reportWithRest,
   startsIn,
 } from '../../src/core/report.ts';
@@ -25,6 +25,7 @@ function tally(group: string | null, calls: number, startUs: number | null = nul
 }
 
 const byCost = { by: 'total_cost_usd', isDescending: true } as const;
+const byDay = { interval: 'day' } as const;
 const shown = (tallies: readonly Tally[]) =>
   tallies.map(({ group, startUs, measures }) => [group[0], startUs, measures.calls]);
 
@@ -66,7 +67,7 @@ describe('a report per interval', () => {
   ];
 
   test('ranks groups over the whole range, and has the rest of each interval', () => {
-    const { rows, other, totals } = reportByInterval(tallies, byCost, 2);
+    const { rows, other, totals } = reportOn(byDay, tallies, byCost, 2);
     assert.deepEqual(shown(rows), [
       ['b', 1, 4],
       ['a', 1, 2],
@@ -81,16 +82,17 @@ describe('a report per interval', () => {
 
   test('is the same if only the best groups and the sums of all are known', () => {
     const best = tallies.filter(({ group }) => group[0] === 'a' || group[0] === 'b');
-    const together = reportByInterval(
+    const together = reportOn(
+      byDay,
       tallies.map((one) => ({ ...one, group: [] })),
       byCost,
       0,
     ).other;
-    assert.deepEqual(reportWithRest(best, together, byCost), reportByInterval(tallies, byCost, 2));
+    assert.deepEqual(reportWithRest(best, together, byCost), reportOn(byDay, tallies, byCost, 2));
   });
 
   test('is filled with zeros in the order of the ranks', () => {
-    const filled = fillWithZeros(reportByInterval(tallies, byCost, 2), [0, 1, 2]);
+    const filled = fillWithZeros(reportOn(byDay, tallies, byCost, 2), [0, 1, 2]);
     assert.deepEqual(shown(filled.rows), [
       ['b', 0, 0],
       ['a', 0, 0],

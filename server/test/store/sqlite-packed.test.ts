@@ -21,6 +21,7 @@ import type { PackedBucket } from '../../src/store/sqlite/packed-bucket.ts';
 import { PackedRun } from '../../src/store/sqlite/packed-run.ts';
 import type { KeptBounds } from '../../src/store/sqlite/packed-rollups.ts';
 import { rankGroups } from '../../src/store/sqlite/ranked-groups.ts';
+import { isSeries, rankSeries } from '../../src/store/sqlite/ranked-series.ts';
 import { TallyReader } from '../../src/store/sqlite/tally-reader.ts';
 import type { Store } from '../../src/store/store.ts';
 import { compareTallies } from '../property/tally-histories.ts';
@@ -72,6 +73,10 @@ test('groups are ranked on the reading thread as a list of all of them is, also 
       { ...whole, range: null },
       { ...whole, range: { fromUs: startUs + dayUs, toUs: startUs + 20 * dayUs } },
       { ...whole, range: null, filter: { status: ['error'] } },
+      { ...whole, range: null, interval: 'week' },
+      { ...whole, range: null, interval: 'month', groupBy: ['status'] },
+      { ...whole, range: null, interval: 'day', groupBy: [] },
+      { ...whole, range: null, interval: 'week', groupBy: ['user_identifier', 'status'] },
     ];
     for (const [count, rolled] of [
       [1_000, 900],
@@ -87,7 +92,7 @@ test('groups are ranked on the reading thread as a list of all of them is, also 
         for (const by of ['total_cost_usd', 'error_count', 'p95_latency_ms'] as const) {
           const order = { by, isDescending: true };
           const report = await store.ranking(team.id, query, order, 100);
-          assert.deepEqual(report && shown(report), shown(reportOn(all, order, 100)));
+          assert.deepEqual(report && shown(report), shown(reportOn(query, all, order, 100)));
         }
       }
     }
@@ -248,14 +253,16 @@ function readingBy(reader: TallyReader, store: Store): Store {
       const sum = (): TallySheet =>
         reader.sum(team, plan, query, calendar, limits.tallyRowsMax) ?? assert.fail();
       const question = listQuestion(query, plan);
-      if (question) {
+      if (question || isSeries(query)) {
         const all = sum().tallies();
         for (const [n, by] of recordNames.entries()) {
           if (query.sumsOnly && by.startsWith('p') && by.endsWith('latency_ms')) continue;
           const order = { by, isDescending: n % 2 === 0 };
-          const groupsMax = n % 4;
-          const ranked = rankGroups(reader, team, question, calendar, order, groupsMax);
-          assert.deepEqual(ranked && shown(ranked), shown(reportOn(all, order, groupsMax)));
+          const groupsMax = query.groupBy.length === 0 ? 1 : n % 4;
+          const ranked = question
+            ? rankGroups(reader, team, question, calendar, order, groupsMax)
+            : rankSeries(reader, team, query, calendar, order, groupsMax);
+          assert.deepEqual(ranked && shown(ranked), shown(reportOn(query, all, order, groupsMax)));
         }
       }
       return sum().tallies();

@@ -3,6 +3,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Calendar } from '../../core/calendar.ts';
 import { hasMetadataFilter, matchesMetadata } from '../../core/query.ts';
 import type { Tally, TallyQuery, TimeRange } from '../../core/query.ts';
+import { splitAtDays } from '../../core/query-plan.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
@@ -11,35 +12,58 @@ import { lookUpAll, lookupQuestion } from '../trace-lookups.ts';
 import type { LookupQuestion } from '../trace-lookups.ts';
 import { countedColumnsOf, countedOfValues, prepareArrays } from './counted-traces.ts';
 import type { ArrayStatement, RowValues } from './counted-traces.ts';
-import { criteriaSql, errorTable, eventTime, isOfErrors } from './criteria-sql.ts';
+import { criteriaSql, eventTime, isOfErrors } from './criteria-sql.ts';
 import type { FilterSql } from './filter-sql.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
-import { refuseLarge } from './tally-reader.ts';
+import type { TallyReader } from './tally-reader.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
 import { prepareLookups } from './trace-lookups.ts';
 
-/**
- * Answers a query that no rollup covers from the traces themselves. Traces never change, so the sequence number at which it began is
- * its snapshot, and other reads get a turn between two chunks.
- */
-export async function evaluate(
-  db: DatabaseSync,
+/** A query that is answered, or partly answered, from the traces themselves. */
+export interface Evaluation {
+  team: TeamSnapshot;
+  /** With what was added up from rollups. */
+  sheet: TallySheet;
+  /** Which traces have to be added to the sheet. */
+  parts: readonly TallyQuery[];
+}
+
+/** In the transaction of the snapshot: rollups are added up for the whole days of the range, if that is possible. */
+export function beginEvaluation(
+  reader: TallyReader,
   team: TeamSnapshot,
   query: TallyQuery,
   calendar: Calendar,
+): Evaluation {
+  const split = splitAtDays(query, calendar);
+  if (!split) return { team, sheet: new TallySheet(query, calendar), parts: [query] };
+  const { plan, days, edges } = split;
+  const sheet = reader.sum(team, plan, days, calendar, limits.tallyRowsMax, query);
+  if (!sheet) throw new Failure('question_too_wide');
+  return { team, sheet, parts: edges };
+}
+
+/**
+ * Adds traces to the sheet and returns all tallies. Traces never change, so the sequence number at which the evaluation began is its
+ * snapshot, and other reads get a turn between two chunks.
+ */
+export async function evaluate(
+  db: DatabaseSync,
+  { team, sheet, parts }: Evaluation,
 ): Promise<Tally[]> {
   const endMs = performance.now() + limits.evaluationMsMax;
-  const sheet = new TallySheet(query, calendar);
-  const hasMetadata = hasMetadataFilter(query);
-  for await (const rows of chunksOf(new Reading(db, team, query))) {
-    for (const row of rows) {
-      const metadata = row.slice(-2) as unknown as StoredMetadata;
-      if (hasMetadata && !matchesMetadata(query, metadataText(...metadata))) continue;
-      sheet.addTrace(countedOfValues(row));
+  for (const part of parts) {
+    const hasMetadata = hasMetadataFilter(part);
+    for await (const rows of chunksOf(new Reading(db, team, part))) {
+      for (const row of rows) {
+        const metadata = row.slice(-2) as unknown as StoredMetadata;
+        if (hasMetadata && !matchesMetadata(part, metadataText(...metadata))) continue;
+        sheet.addTrace(countedOfValues(row));
+      }
+      if (sheet.size > limits.tallyRowsMax || performance.now() > endMs)
+        throw new Failure('question_too_wide');
+      await nextTurn();
     }
-    refuseLarge(sheet);
-    if (performance.now() > endMs) throw new Failure('question_too_wide');
-    await nextTurn();
   }
   return sheet.tallies();
 }
@@ -53,10 +77,8 @@ function chunksOf(reading: Reading): AsyncIterable<RowValues[]> {
   const { filter, range } = reading.query;
   const lookup = lookupQuestion(filter);
   if (lookup) return reading.byLookup(lookup);
-  if (isOfErrors(filter) && (range === null || reading.hasFewerErrors(range))) {
-    return reading.ofErrors();
-  }
-  return range === null ? reading.bySequence() : reading.byTime(range);
+  if (isOfErrors(filter)) return reading.byTime(range ?? everyTime, errorsByTime);
+  return range === null ? reading.bySequence() : reading.byTime(range, tracesByTime);
 }
 
 /** The ways to read the traces of a query in chunks. SQLite filters them: this takes a third of the time that JavaScript takes. */
@@ -87,53 +109,19 @@ class Reading {
     }
   }
 
-  /** Through the index of errors. A chunk ends at one of its entries, so that its size does not depend on the filter. */
-  async *ofErrors(): AsyncGenerator<RowValues[]> {
-    const { teamNo, firstSeq, lastSeq } = this.#team;
-    const readEnd = prepareArrays(
-      this.#db,
-      `select ${seqOfRowId} from ${errorTable} where ${errorsBetween}
-       order by key limit 1 offset ${limits.evaluationChunkRows - 1}`,
-    );
-    const read = this.#prepare(errorsBetween, errorTable);
-    for (let seq = firstSeq; seq <= lastSeq;) {
-      const end = readEnd.all(teamNo, seq, teamNo, lastSeq)[0]?.[0] as number | undefined;
-      const toSeq = end ?? lastSeq;
-      yield read.all(teamNo, seq, teamNo, toSeq, ...this.#where.values);
-      seq = toSeq + 1;
-    }
-  }
-
-  /** Whether the team has fewer errors than there are traces in the range, as far as that is quickly known. */
-  hasFewerErrors({ fromUs, toUs }: TimeRange): boolean {
-    const { teamNo, firstSeq, lastSeq } = this.#team;
-    const readError = prepareArrays(
-      this.#db,
-      `select 1 from ${errorTable} where ${errorsBetween} limit 1 offset ?`,
-    );
-    const readTrace = prepareArrays(
-      this.#db,
-      `select 1 from traces where ${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ? limit 1 offset ?`,
-    );
-    for (let count = limits.evaluationChunkRows; count < limits.searchRangeRowsMax; count *= 2) {
-      if (readTrace.all(teamNo, fromUs, toUs, count).length === 0) return false;
-      if (readError.all(teamNo, firstSeq, teamNo, lastSeq, count).length === 0) return true;
-    }
-    return false;
-  }
-
   /** A chunk ends at an entry of the index, so that its size does not depend on the filter. */
-  async *byTime({ fromUs, toUs }: TimeRange): AsyncGenerator<RowValues[]> {
+  async *byTime({ fromUs, toUs }: TimeRange, index: TimeIndex): AsyncGenerator<RowValues[]> {
     const { teamNo, lastSeq } = this.#team;
     // SQLite does not use a comparison of pairs as a bound of this index, so the times are also compared alone.
-    const after = `${teamOfRowId} = ? and ${eventTime} >= ? and (${eventTime}, key) > (?, ${rowIdOf})`;
+    const after = `${index.where}${teamOfRowId} = ? and ${eventTime} >= ? and (${eventTime}, key) > (?, ${rowIdOf})`;
     const readEnd = prepareArrays(
       this.#db,
-      `select ${eventTime}, ${seqOfRowId} from traces where ${after} and ${eventTime} < ?
+      `select ${eventTime}, ${seqOfRowId} from ${index.table} where ${after} and ${eventTime} < ?
        order by ${eventTime}, key limit 1 offset ${limits.evaluationChunkRows - 1}`,
     );
     const read = this.#prepare(
       `${after} and ${eventTime} <= ? and (${eventTime}, key) <= (?, ${rowIdOf}) and +key <= ${rowIdOf}`,
+      index.table,
     );
     for (let [us, seq]: TimeEntry = [fromUs, 0]; ;) {
       const start = [teamNo, us, us, teamNo, seq];
@@ -167,4 +155,16 @@ class Reading {
   }
 }
 
-const errorsBetween = `key between ${rowIdOf} and ${rowIdOf} and is_error = 1`;
+/** An index on times, and what its traces have in common. */
+interface TimeIndex {
+  table: string;
+  where: string;
+}
+
+const tracesByTime: TimeIndex = { table: 'traces', where: '' };
+const errorsByTime: TimeIndex = {
+  table: 'traces indexed by errors_by_event_time',
+  where: 'is_error = 1 and ',
+};
+
+const everyTime: TimeRange = { fromUs: -(2 ** 53), toUs: 2 ** 53 };

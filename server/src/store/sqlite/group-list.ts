@@ -155,7 +155,7 @@ class NameSums {
     });
     this.#sums = [];
     if (parts.length === 0) return;
-    this.#finished.push({ group: [this.#name], parts: Buffer.concat(parts) });
+    this.#finished.push({ group: [this.#name], startUs: null, parts: Buffer.concat(parts) });
   }
 }
 

@@ -9,6 +9,7 @@ import type { Tally } from '../../core/query.ts';
 /** A tally whose sums are still encoded, as they are sent between threads: copying maps and BigInts would cost more. */
 export interface PackedTally {
   group: Tally['group'];
+  startUs: Tally['startUs'];
   /** One or two sums, one after the other: of calls that succeeded and of calls that failed. */
   parts: Uint8Array;
   /** Instead of latencies in the parts. */
@@ -19,13 +20,13 @@ export interface PackedTally {
  * With percentiles instead of its histogram: nothing can be added to it any more. The sums of both statuses are known only together, so
  * they are sent with the calls that succeeded.
  */
-export function packTally({ group, measures }: Tally): PackedTally {
+export function packTally({ group, startUs, measures }: Tally): PackedTally {
   const { calls, errors, latencies } = measures;
   const succeeded = { calls: calls - errors, isError: false, ...encodeMeasures(measures, []) };
   const failed = { calls: errors, isError: true, ...noSums };
   const parts = Buffer.concat([packPart(succeeded), packPart(failed)]);
   const percentiles = latencies.size > 0 ? percentilesOf(latencies) : measures.percentiles;
-  return { group, parts, percentiles };
+  return { group, startUs, parts, percentiles };
 }
 
 const noSums = encodeMeasures(noMeasures());
@@ -45,7 +46,7 @@ export function packPart({ calls, isError, sums, latencies }: CountedMeasures): 
 /** Calls, whether they failed, and the lengths of what follows. */
 const headBytes = 17;
 
-export function unpackTally({ group, parts, percentiles }: PackedTally): Tally {
+export function unpackTally({ group, startUs, parts, percentiles }: PackedTally): Tally {
   const bytes = Buffer.from(parts.buffer, parts.byteOffset, parts.byteLength);
   const sum = new MeasuresSum();
   for (let at = 0; at < bytes.length;) {
@@ -62,5 +63,5 @@ export function unpackTally({ group, parts, percentiles }: PackedTally): Tally {
   }
   const measures = sum.measures();
   if (percentiles) measures.percentiles = percentiles;
-  return { group, startUs: null, measures };
+  return { group, startUs, measures };
 }

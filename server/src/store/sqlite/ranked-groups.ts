@@ -10,6 +10,7 @@ import type { RankOrder, Report } from '../../core/report.ts';
 import type { RankedSum } from '../../core/tally-sheet.ts';
 import { limits } from '../../limits.ts';
 import type { ListQuestion } from './group-list.ts';
+import type { RollupPlan } from './rollup-values.ts';
 import type { TallyReader } from './tally-reader.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
 
@@ -25,33 +26,53 @@ export function rankGroups(
   order: RankOrder,
   groupsMax: number,
 ): Report | null {
-  const percent = percentOf(order.by);
-  const sumsOnly = percent === null;
-  const namesMax = sumsOnly ? limits.tallyRowsMax : limits.rankedHistogramsMax;
-  const sheet = reader.sum(team, plan, { ...query, sumsOnly }, calendar, namesMax);
+  const ranked = rankedSums(reader, team, query, plan, calendar, order);
   const totals = totalsOf(reader, team, query, calendar);
-  if (!sheet || !totals) return null;
-  const { valueOf }: RecordField = recordFields[order.by];
-  const ranked = rankedBy(order, sheet.sums(), ({ sum }) =>
-    percent === null ? valueOf(sum.measures()) : sum.percentile(percent),
-  );
+  if (!ranked || !totals) return null;
+  const sumsOnly = percentOf(order.by) === null;
   const names = ranked.slice(0, groupsMax);
   const question = { query, plan, field };
   const first =
     sumsOnly && !query.sumsOnly ? withLatencies(reader, team, question, calendar, names) : names;
-  const rows = first.map(({ group, sum }) => rowOf(group, sum.shownMeasures()));
+  const rows = first.map(rowOf);
   const whole = totals.shownMeasures();
   const isAll = ranked.length === names.length;
-  const other = isAll ? [] : [rowOf([], restWithout(totals, first, rows))];
+  const other = isAll
+    ? []
+    : [{ group: [], startUs: null, measures: restWithout(totals, first, rows) }];
   return { rows, other, totals: whole, groups: rows.map(({ group }) => group) };
 }
 
-function rowOf(group: Tally['group'], measures: Measures): Tally {
-  return { group, startUs: null, measures };
+/** The sum of each group of a query without intervals, best first; without latencies unless they decide. Null if there are too many. */
+export function rankedSums(
+  reader: TallyReader,
+  team: TeamSnapshot,
+  query: TallyQuery,
+  plan: RollupPlan,
+  calendar: Calendar,
+  order: RankOrder,
+): RankedSum[] | null {
+  const percent = percentOf(order.by);
+  const sumsOnly = percent === null;
+  const namesMax = sumsOnly ? limits.tallyRowsMax : limits.rankedHistogramsMax;
+  const sheet = reader.sum(team, plan, { ...query, sumsOnly }, calendar, namesMax);
+  if (!sheet) return null;
+  const { valueOf }: RecordField = recordFields[order.by];
+  return rankedBy(order, sheet.sums(), ({ sum }) =>
+    percent === null ? valueOf(sum.measures()) : sum.percentile(percent),
+  );
 }
 
-/** What is left of the whole without the first groups. Their latencies are taken away from it, so this can be done once. */
-function restWithout(whole: MeasuresSum, first: readonly RankedSum[], rows: readonly Tally[]) {
+export function rowOf({ group, startUs, sum }: RankedSum): Tally {
+  return { group, startUs, measures: sum.shownMeasures() };
+}
+
+/** What is left of the whole without some groups and their rows. Their latencies are taken away from it, so this can be done once. */
+export function restWithout(
+  whole: MeasuresSum,
+  first: readonly RankedSum[],
+  rows: readonly Tally[],
+): Measures {
   const rest = restOf(whole.shownMeasures(), rows);
   for (const { sum } of first) whole.subtractLatencies(sum);
   const { percentiles } = whole.shownMeasures();

@@ -201,12 +201,12 @@ function resultOf(message: Exclude<FromReading, { kind: 'failed' }>): unknown {
   }
 }
 
-function unpackedReport({ rows, other, totals }: PackedReport): Report {
+function unpackedReport({ rows, other, totals, groups }: PackedReport): Report {
   return {
     rows: rows.map(unpackTally),
     other: other.map(unpackTally),
     totals: unpackTally(totals).measures,
-    groups: rows.map(({ group }) => group),
+    groups,
   };
 }
 

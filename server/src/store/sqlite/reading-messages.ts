@@ -1,5 +1,5 @@
 import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
-import type { RankOrder } from '../../core/report.ts';
+import type { RankOrder, Report } from '../../core/report.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
 import type { PackedTally } from './packed-tally.ts';
@@ -37,6 +37,7 @@ export interface PackedReport {
   rows: readonly PackedTally[];
   other: readonly PackedTally[];
   totals: PackedTally;
+  groups: Report['groups'];
 }
 
 export interface ToReading {

@@ -1,5 +1,6 @@
 /** The thread for slow reads. It has its own connection, so it cannot block the short reads of the main thread or show them old data. */
 import { parentPort, workerData } from 'node:worker_threads';
+import { isWideField } from '../../core/dimensions.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
 import { reportOn } from '../../core/report.ts';
 import type { Report } from '../../core/report.ts';
@@ -9,12 +10,13 @@ import { limits } from '../../limits.ts';
 import { everyTrace, inOrderOfCalls, searchTraces } from '../trace-search.ts';
 import type { FoundPlaces, FoundSeqs } from '../trace-search.ts';
 import { openReading } from './connection.ts';
-import { evaluate } from './evaluation.ts';
+import { beginEvaluation, evaluate } from './evaluation.ts';
 import { listQuestion, openGroupList, prepareGroupLists, topGroups } from './group-list.ts';
 import type { GroupList } from './group-list.ts';
 import { packTally } from './packed-tally.ts';
 import type { PackedTally } from './packed-tally.ts';
 import { rankGroups } from './ranked-groups.ts';
+import { isSeries, rankSeries } from './ranked-series.ts';
 import type {
   FromReading,
   PackedReport,
@@ -136,12 +138,12 @@ async function gather(
         ? openGroupList(db, reader, team, question, calendar, `groups_${++tables}`)
         : listOf(topGroups(db, reader, team, question, calendar, rowsMax), rowsMax);
     }
-    if (plan.kind === 'traces') return { team, calendar };
+    if (plan.kind === 'traces') return beginEvaluation(reader, team, query, calendar);
     return listOf(talliesOf(reader.sum(team, plan, query, calendar, limits.tallyRowsMax)), rowsMax);
   });
   if (begun === null) return listOf([], null);
   if (!('team' in begun)) return begun;
-  return listOf(await evaluate(db, begun.team, query, begun.calendar), rowsMax);
+  return listOf(await evaluate(db, begun), rowsMax);
 }
 
 function talliesOf(sheet: TallySheet | null): Tally[] {
@@ -149,26 +151,31 @@ function talliesOf(sheet: TallySheet | null): Tally[] {
   return sheet.tallies();
 }
 
-/** Null if there are too many names. */
+/** Null if there are too many names, or if a series has to be read from the traces. */
 async function rank({ teamId, query, order, groupsMax }: RankQuestion): Promise<Report | null> {
   const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
-    if (plan.kind === 'traces') return { team, calendar };
+    if (plan.kind === 'traces')
+      return isSeries(query) && query.groupBy.some(isWideField)
+        ? { report: null }
+        : beginEvaluation(reader, team, query, calendar);
+    if (isSeries(query))
+      return { report: rankSeries(reader, team, query, calendar, order, groupsMax) };
     const question = listQuestion(query, plan);
     if (question) return { report: rankGroups(reader, team, question, calendar, order, groupsMax) };
     const sheet = reader.sum(team, plan, query, calendar, limits.tallyRowsMax);
-    return { report: reportOn(talliesOf(sheet), order, groupsMax) };
+    return { report: reportOn(query, talliesOf(sheet), order, groupsMax) };
   });
-  if (begun === null) return reportOn([], order, groupsMax);
+  if (begun === null) return reportOn(query, [], order, groupsMax);
   if ('report' in begun) return begun.report;
-  const tallies = await evaluate(db, begun.team, query, begun.calendar);
-  return reportOn(tallies, order, groupsMax);
+  return reportOn(query, await evaluate(db, begun), order, groupsMax);
 }
 
-function packReport({ rows, other, totals }: Report): PackedReport {
+function packReport({ rows, other, totals, groups }: Report): PackedReport {
   return {
     rows: rows.map(packTally),
     other: other.map(packTally),
     totals: packTally({ group: [], startUs: null, measures: totals }),
+    groups,
   };
 }
 

@@ -24,7 +24,7 @@ export function openTallies(
     timeZone: async (teamId) => reader.timeZone(teamId),
     async ranking(teamId, query, order, groupsMax, isWanted) {
       const tallies = briefly(teamId, query);
-      if (tallies !== null) return reportOn(tallies, order, groupsMax);
+      if (tallies !== null) return reportOn(query, tallies, order, groupsMax);
       return reading.rank(teamId, query, order, groupsMax, isWanted);
     },
     async tallies(teamId, query, rowsMax = null) {

@@ -10,7 +10,6 @@ import type { Rollup, RollupFold } from '../../core/rollup.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import type { StoredRollup } from '../../core/tally-sheet.ts';
 import { columnOf } from '../../core/trace-fields.ts';
-import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { prepareArrays } from './counted-traces.ts';
 import { KeptRollups, isKept, openRowCount } from './kept-rollups.ts';
@@ -81,8 +80,7 @@ export class TallyReader {
       if (!this.#addBriefly(sheet, team, plan, query, bounds)) return { tallies: null };
       const tail = [this.#tails.foldOf(team, speed)];
       const isAll = addTail(sheet, tail, plan, query, calendar, limits.tallyRowsMax);
-      if (!isAll) throw new Failure('question_too_wide');
-      return { tallies: sheet.tallies() };
+      return { tallies: isAll ? sheet.tallies() : null };
     });
     return found === null ? [] : found.tallies;
   }
@@ -108,13 +106,14 @@ export class TallyReader {
         if (left < 0) return false;
         for (const rollup of this.#rollups(team, plan, query, tile)) sheet.addStored(rollup);
       }
-      refuseLarge(sheet);
+      if (sheet.size > limits.tallyRowsMax) return false;
     }
     return true;
   }
 
   /**
    * Adds up the rollups of a plan and the tail after them, in the transaction of the snapshot. Null if there are more than `talliesMax`.
+   * Traces of the rest of `whole` may be added to the sheet.
    */
   sum(
     team: TeamSnapshot,
@@ -122,11 +121,12 @@ export class TallyReader {
     query: TallyQuery,
     calendar: Calendar,
     talliesMax: number,
+    whole = query,
   ): TallySheet | null {
-    let sheet = new TallySheet(query, calendar);
+    let sheet = new TallySheet(whole, calendar);
     let added = this.#addPacked(sheet, team, plan, query, talliesMax);
     if (added === 'not packed') {
-      sheet = new TallySheet(query, calendar);
+      sheet = new TallySheet(whole, calendar);
       added = this.#addRows(sheet, team, plan, query, plan.tiles, talliesMax);
     }
     if (added === 'too many') return null;
@@ -250,8 +250,4 @@ function addTail(
     if (sheet.size > talliesMax) return false;
   }
   return sheet.size <= talliesMax;
-}
-
-export function refuseLarge(sheet: TallySheet): void {
-  if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
 }
