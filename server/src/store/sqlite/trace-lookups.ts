@@ -3,7 +3,7 @@ import { limits } from '../../limits.ts';
 import { lookupFields, lookupHash } from '../trace-lookups.ts';
 import type { LookupField, TraceLookups } from '../trace-lookups.ts';
 import { prepareArrays } from './counted-traces.ts';
-import type { ArrayStatement } from './counted-traces.ts';
+import type { ArrayStatement, RowValues } from './counted-traces.ts';
 import { blockOf, unpackSeqs } from './lookup-blocks.ts';
 import { ofLookup } from './lookup-table.ts';
 import { rowIdOf, seqOfRowId, seqMax } from './row-id.ts';
@@ -17,20 +17,24 @@ interface Statements {
 
 export function openTraceLookups(db: DatabaseSync): TraceLookups {
   const snapshotOf = prepareSnapshots(db);
-  const seqsOf = prepareLookups(db);
+  const lookUp = prepareLookups(db);
   return {
     async lookUp(teamId, field, value, beforeSeq) {
       return inSnapshot(db, () => {
         const team = snapshotOf(teamId);
-        return team ? seqsOf(team, field, value, beforeSeq) : [];
+        return team ? lookUp(team, field, value, beforeSeq) : [];
       });
     },
   };
 }
 
-/** Returns a function that looks up the traces of a value, newest first, at most `lookupRowsMax`, as of a snapshot. */
+/**
+ * Returns a function that looks up the traces of a value, newest first, at most `lookupRowsMax`, as of a snapshot. Other values may have
+ * the same hash: if `areChecked` is false, the caller reads the traces anyway and leaves out theirs.
+ */
 export function prepareLookups(
   db: DatabaseSync,
+  areChecked = true,
 ): (team: TeamSnapshot, field: LookupField, value: string, beforeSeq?: number) => number[] {
   const ofBlock = prepareArrays(db, `select seqs from trace_lookups where ${ofLookup}`);
   const statements = new Map<LookupField, Statements>(
@@ -51,18 +55,33 @@ export function prepareLookups(
     const rolledSeq = marks.rolledSeq.wide;
     const toSeq = Math.min(lastSeq, beforeSeq - 1);
     const tail = [teamNo, rolledSeq + 1, teamNo, toSeq] as const;
-    const rows = read.ofTail.all(...tail, value, limits.lookupRowsMax);
+    const found = seqsOf(read.ofTail.all(...tail, value, limits.lookupRowsMax));
     const hash = lookupHash(field, value);
     const lastLookup = Math.min(rolledSeq, toSeq);
     for (let block = blockOf(lastLookup); block >= blockOf(firstSeq); block--) {
-      const missing = limits.lookupRowsMax - rows.length;
+      const missing = limits.lookupRowsMax - found.length;
       if (missing <= 0) break;
       const seqs = candidates(teamNo, block, hash, lastLookup);
       if (seqs.length === 0) continue;
-      rows.push(...read.ofSeqs.all(JSON.stringify(seqs), teamNo, value, missing));
+      if (areChecked) found.push(...checked(read, teamNo, value, seqs, missing));
+      else found.push(...seqs.slice(0, missing));
     }
-    return rows.map(([seq]) => seq as number);
+    return found;
   };
+}
+
+function checked(
+  { ofSeqs }: Statements,
+  teamNo: number,
+  value: string,
+  seqs: readonly number[],
+  rowsMax: number,
+): number[] {
+  return seqsOf(ofSeqs.all(JSON.stringify(seqs), teamNo, value, rowsMax));
+}
+
+function seqsOf(rows: readonly RowValues[]): number[] {
+  return rows.map(([seq]) => seq as number);
 }
 
 function prepareStatements(db: DatabaseSync, field: LookupField): Statements {
@@ -72,7 +91,6 @@ function prepareStatements(db: DatabaseSync, field: LookupField): Statements {
       `select ${seqOfRowId} from traces where key between ${rowIdOf} and ${rowIdOf} and ${field} = ?
        order by key desc limit ?`,
     ),
-    // Another value may have the same hash, so the trace decides.
     ofSeqs: prepareArrays(
       db,
       `select l.value from json_each(?) l cross join traces t on t.key = ((? << 40) | l.value)
