@@ -1,7 +1,6 @@
 import { compile } from './compile.ts';
 import { splitCost } from './money.ts';
 import type { CostParts } from './money.ts';
-import { dollarsOf } from './prices/rates.ts';
 import type { TokenCounts } from './prices/rates.ts';
 import type { PricedCall, Pricer } from './prices/pricer.ts';
 import { fieldNames, traceFields } from './trace-fields.ts';
@@ -35,12 +34,12 @@ export function pricedCall(trace: NarrowTrace, teamId: string, us: number): Pric
 
 /** What a trace costs by the prices of its day. */
 export function computedCost(pricer: Pricer, trace: NarrowTrace, teamId: string, us: number): Cost {
-  return costOfPicos(pricer.cost(pricedCall(trace, teamId, us)));
+  return costOfDollars(pricer.dollars(pricedCall(trace, teamId, us)));
 }
 
 /** A computed cost, as it is stored. */
-export function costOfPicos(picos: bigint | null): Cost {
-  return picos === null ? noCost : { cost_usd: dollarsOf(picos), cost_source: 'computed' };
+export function costOfDollars(dollars: number | null): Cost {
+  return dollars === null ? noCost : { cost_usd: dollars, cost_source: 'computed' };
 }
 
 /** Says where the cost comes from, and computes it if the caller did not send one. */

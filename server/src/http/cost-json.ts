@@ -11,7 +11,7 @@ import {
   tokenKinds,
 } from '../core/prices/rates.ts';
 import type { CostPart } from '../core/prices/rates.ts';
-import { costNames, costOf, costOfPicos, isSameCost, isSentCost } from '../core/trace-cost.ts';
+import { costNames, costOf, costOfDollars, isSameCost, isSentCost } from '../core/trace-cost.ts';
 import type { Cost } from '../core/trace-cost.ts';
 
 /** How a cost is explained in JSON: by `GET /traces/{trace_id}/cost`, and by the command `prices explain`. */
@@ -28,7 +28,7 @@ type NoCostReason = (typeof noCostReasons)[number];
 
 /** The stored cost of a trace, and what the present prices say. */
 export function traceCostJson(trace: Cost, explanation: Explanation, isPricingOn: boolean): object {
-  const now = costOfPicos(explanation.picos);
+  const now = costOfDollars(computedUsd(explanation));
   return {
     ...Object.fromEntries(costNames.map((name) => [name, trace[name]])),
     reason: costOf(trace) === null ? reasonOf(explanation, isPricingOn) : null,
@@ -48,8 +48,12 @@ export function explanationJson({ call, steps, quote, parts, picos }: Explanatio
     steps,
     ...(quote && { price: quoteJson(quote) }),
     parts: (parts ?? []).map(partJson),
-    computed_usd: picos === null ? null : dollarsOf(picos),
+    computed_usd: computedUsd({ picos }),
   };
+}
+
+function computedUsd({ picos }: Pick<Explanation, 'picos'>): number | null {
+  return picos === null ? null : dollarsOf(picos);
 }
 
 function quoteJson(quote: Quote) {

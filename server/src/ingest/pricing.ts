@@ -26,7 +26,7 @@ export interface Pricing {
 export function openPricing(prices: PriceDirectory, clock: Clock): Pricing {
   let pricer: Pricer | null = null;
   let lastNo = -1;
-  let checkedMs = -Infinity;
+  let isFresh = false;
   let checking: Promise<Pricer> | null = null;
 
   async function check(): Promise<Pricer> {
@@ -36,13 +36,16 @@ export function openPricing(prices: PriceDirectory, clock: Clock): Pricing {
       pricer = openPricer(new OwnPrices(await prices.priceEntries()), await loadPriceList());
       lastNo = no;
     }
-    checkedMs = startedMs;
+    // A timer, since asking for the time with each call would cost as much as its price.
+    const freshMs = limits.ownPricesTtlMs - (performance.now() - startedMs);
+    isFresh = freshMs > 0;
+    setTimeout(() => (isFresh = false), freshMs).unref();
     return pricer;
   }
 
   /** All that wait share one look into the store. */
   function current(): Pricer | Promise<Pricer> {
-    if (pricer !== null && performance.now() - checkedMs < limits.ownPricesTtlMs) return pricer;
+    if (pricer !== null && isFresh) return pricer;
     return (checking ??= check().finally(() => (checking = null)));
   }
 

@@ -7,6 +7,7 @@ import { candidates } from '../../src/core/prices/price-aliases.ts';
 import { openPriceList } from '../../src/core/prices/price-list.ts';
 import type { PricePackage } from '../../src/core/prices/price-list.ts';
 import {
+  costInDollars,
   costInPicos,
   costParts,
   dollarsOf,
@@ -167,7 +168,9 @@ test('a cost is the sum of its parts, rounded half up, however few kinds of toke
               const call: TokenCounts = { input: i, output: o, reasoning };
               const units = costParts(price, call)?.map((part) => BigInt(part.count) * part.price);
               const sum = units?.reduce((total, unit) => total + unit, 500_000n);
-              assert.equal(costInPicos(price, call), sum === undefined ? null : sum / 1_000_000n);
+              const picos = sum === undefined ? null : sum / 1_000_000n;
+              assert.equal(costInPicos(price, call), picos);
+              assert.equal(costInDollars(price, call), picos === null ? null : dollarsOf(picos));
             }
           }
         }

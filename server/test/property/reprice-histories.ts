@@ -110,7 +110,7 @@ function expectedCost(
     output: trace.completion_tokens,
     cacheRead: trace.cache_read_tokens,
   };
-  const picos = pricer.cost({ teamId, provider, exactModel, model: trace.model, us, tokens });
+  const picos = pricer.picos({ teamId, provider, exactModel, model: trace.model, us, tokens });
   if (picos === null)
     return isSent ? { cost_usd, cost_source } : { cost_usd: null, cost_source: null };
   return { cost_usd: Number(picos) / 1e12, cost_source: 'computed' };

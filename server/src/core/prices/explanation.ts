@@ -26,7 +26,7 @@ export function explainCost(pricer: Pricer, list: PriceList, call: PricedCall): 
     steps.push(...stepsOf(lookup, quote, call, list));
     if (quote) break;
   }
-  const picos = pricer.cost(call);
+  const picos = pricer.picos(call);
   const parts = quote && picos !== null ? costParts(quote.rates, call.tokens) : null;
   return { call, steps, quote, parts, picos };
 }

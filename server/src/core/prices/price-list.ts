@@ -50,9 +50,37 @@ export interface PriceList {
 
 const usPerSecond = 1_000_000;
 const secondsPerDay = 86_400;
+const usPerDay = secondsPerDay * usPerSecond;
 
 /** The prices of one day, each with the second of the day until which it applies. Most models have one price all day. */
 type Day = readonly { untilSecond: number; price: ListPrice | null }[];
+
+/** Most calls are of today: two short lookups instead of a new name for each call. */
+class NewestDay {
+  readonly day: number;
+  readonly #byProvider = new Map<string | null, Map<string, Day>>();
+  readonly #keptMax: number;
+  #kept = 0;
+
+  constructor(day: number, keptMax: number) {
+    this.day = day;
+    this.#keptMax = keptMax;
+  }
+
+  get(provider: string | null, model: string): Day | undefined {
+    return this.#byProvider.get(provider)?.get(model);
+  }
+
+  keep(provider: string | null, model: string, prices: Day): void {
+    if (this.#kept++ >= this.#keptMax) {
+      this.#byProvider.clear();
+      this.#kept = 1;
+    }
+    let models = this.#byProvider.get(provider);
+    if (!models) this.#byProvider.set(provider, (models = new Map()));
+    models.set(model, prices);
+  }
+}
 
 /**
  * Looks prices up in the package. Looking for a model takes up to 0.2 ms, so the results are kept by provider, model and day. Callers
@@ -60,6 +88,7 @@ type Day = readonly { untilSecond: number; price: ListPrice | null }[];
  */
 export function openPriceList(list: PricePackage, keptMax: number): PriceList {
   const days = new RecentMap<Day>(keptMax);
+  let newest = new NewestDay(-Infinity, keptMax);
   const urls = new RecentMap<string | null>(keptMax);
   const findProvider = (name: string) => list.findProvider({ providerId: name })?.id;
 
@@ -85,14 +114,27 @@ export function openPriceList(list: PricePackage, keptMax: number): PriceList {
     });
   }
 
+  function keptDay(provider: string | null, model: string, day: number): Day {
+    const name = `${day}\u0000${provider ?? ''}\u0000${model}`;
+    return days.get(name) ?? days.set(name, readDay(provider, model, day * usPerDay));
+  }
+
+  function pricesOf(provider: string | null, model: string, day: number): Day {
+    if (day > newest.day) newest = new NewestDay(day, keptMax);
+    if (day < newest.day) return keptDay(provider, model, day);
+    const known = newest.get(provider, model);
+    if (known) return known;
+    const prices = keptDay(provider, model, day);
+    newest.keep(provider, model, prices);
+    return prices;
+  }
+
   return {
     attempts,
     find(provider, model, us) {
-      const day = Math.floor(us / usPerSecond / secondsPerDay);
-      const name = `${day}\u0000${provider ?? ''}\u0000${model}`;
-      const dayUs = day * secondsPerDay * usPerSecond;
-      const prices = days.get(name) ?? days.set(name, readDay(provider, model, dayUs));
-      const second = (us - dayUs) / usPerSecond;
+      const day = Math.floor(us / usPerDay);
+      const prices = pricesOf(provider, model, day);
+      const second = (us - day * usPerDay) / usPerSecond;
       for (const { untilSecond, price } of prices) if (second < untilSecond) return price;
       return null;
     },

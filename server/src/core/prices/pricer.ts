@@ -1,7 +1,7 @@
 import { limits } from '../../limits.ts';
 import type { OwnPrice, OwnPrices } from './own-prices.ts';
 import type { ListPrice, PriceList } from './price-list.ts';
-import { costInPicos } from './rates.ts';
+import { costInDollars, costInPicos } from './rates.ts';
 import type { Rates, TokenCounts } from './rates.ts';
 
 /** A call as far as its price depends on it. */
@@ -36,11 +36,14 @@ export interface Pricer {
   lookups(call: UncountedCall): readonly Lookup[];
   quote(call: UncountedCall): Quote | null;
   /** In pico-dollars. Null if there is no price, or if the tokens are not known. */
-  cost(call: PricedCall): bigint | null;
+  picos(call: PricedCall): bigint | null;
+  /** In dollars, as it is stored. */
+  dollars(call: PricedCall): number | null;
 }
 
 /** A higher cost is not stored. */
-const costPicosMax = BigInt(limits.costUsdMax) * 1_000_000_000_000n;
+const { costUsdMax } = limits;
+const costPicosMax = BigInt(costUsdMax) * 1_000_000_000_000n;
 
 /** Prices of the operator come before those of the list, and the model that answered before the one that was asked for. */
 export function openPricer(own: OwnPrices, list: PriceList): Pricer {
@@ -81,16 +84,29 @@ export function openPricer(own: OwnPrices, list: PriceList): Pricer {
     return null;
   }
 
+  function ratesOf(call: PricedCall): Rates | null {
+    const { input = null, output = null } = call.tokens;
+    // Without tokens there is nothing to look for.
+    if (input === null && output === null) return null;
+    return quote(call)?.rates ?? null;
+  }
+
+  function picosOf(call: PricedCall): bigint | null {
+    const rates = ratesOf(call);
+    const picos = rates && costInPicos(rates, call.tokens);
+    return picos === null || picos > costPicosMax ? null : picos;
+  }
+
   return {
     lookups,
     quote,
-    cost(call) {
-      const { input = null, output = null } = call.tokens;
-      // Without tokens there is nothing to look for.
-      if (input === null && output === null) return null;
-      const found = quote(call);
-      const picos = found && costInPicos(found.rates, call.tokens);
-      return picos === null || picos > costPicosMax ? null : picos;
+    picos: picosOf,
+    dollars(call) {
+      const rates = ratesOf(call);
+      const dollars = rates && costInDollars(rates, call.tokens);
+      if (dollars === null || dollars < costUsdMax) return dollars;
+      // It may be a rounded one.
+      return picosOf(call) === null ? null : dollars;
     },
   };
 }

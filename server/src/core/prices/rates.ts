@@ -59,11 +59,20 @@ const partsOf: ReadonlyMap<TokenKind, readonly TokenKind[]> = new Map(
 );
 const noParts: readonly TokenKind[] = [];
 const unitsPerPico = 1_000_000n;
+const picosPerDollar = 1e12;
 
 /** A cost in pico-dollars, rounded half up. Null if the prices and counts do not say what the call costs. */
 export function costInPicos(rates: Rates, counts: TokenCounts): bigint | null {
   const plain = plainCost(rates, counts);
   return plain === null ? sumOfParts(rates, counts) : BigInt(plain);
+}
+
+/** The same as a double, and for most calls without a BigInt. */
+export function costInDollars(rates: Rates, counts: TokenCounts): number | null {
+  const plain = plainCost(rates, counts);
+  if (plain !== null) return plain / picosPerDollar;
+  const picos = sumOfParts(rates, counts);
+  return picos === null ? null : dollarsOf(picos);
 }
 
 function sumOfParts(rates: Rates, counts: TokenCounts): bigint | null {
@@ -78,6 +87,8 @@ function sumOfParts(rates: Rates, counts: TokenCounts): bigint | null {
 interface PlainPrices {
   input: number;
   output: number;
+  /** The input tokens up to which they apply. */
+  inputMax: number;
 }
 
 const plainPrices = new WeakMap<Rates, PlainPrices | false>();
@@ -98,7 +109,7 @@ function plainCost(rates: Rates, counts: TokenCounts): number | null {
   if (!isCount(input) || !isCount(output)) return null;
   let prices = plainPrices.get(rates);
   if (prices === undefined) plainPrices.set(rates, (prices = plainPricesOf(rates)));
-  if (prices === false) return null;
+  if (prices === false || input > prices.inputMax) return null;
   const picos = input * prices.input + output * prices.output;
   return Number.isSafeInteger(picos) ? picos : null;
 }
@@ -109,13 +120,14 @@ function isCount(value: number | null | undefined): value is number {
 
 function plainPricesOf({ tokens: { input, output }, request }: Rates): PlainPrices | false {
   if (request !== 0n || input === undefined || output === undefined) return false;
-  const isPlain = [input, output].every(
-    ({ base, tiers }) => tiers.length === 0 && base % unitsPerPico === 0n,
-  );
+  const rates = [input, output];
+  const isPlain = rates.every(({ base }) => base % unitsPerPico === 0n);
+  const bounds = rates.flatMap(({ tiers }) => tiers.map(({ above }) => above));
   return (
     isPlain && {
       input: Number(input.base / unitsPerPico),
       output: Number(output.base / unitsPerPico),
+      inputMax: Math.min(...bounds, Infinity),
     }
   );
 }
@@ -221,7 +233,7 @@ export function dollarsOfPart({ count, price }: CostPart): string {
 /** Pico-dollars as the double that is nearest: up to a thousand dollars it reads back to the same pico-dollars. */
 export function dollarsOf(picos: bigint): number {
   // Both are exact, so the quotient is rounded once, as the decimal would be.
-  if (picos <= Number.MAX_SAFE_INTEGER) return Number(picos) / 1e12;
+  if (picos <= Number.MAX_SAFE_INTEGER) return Number(picos) / picosPerDollar;
   return Number(decimalText(picos, 12));
 }
 
