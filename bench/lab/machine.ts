@@ -23,8 +23,21 @@ export function describeMachine(syncMs: number): Machine {
   };
 }
 
-/** The commit that was measured, with a `+` if files have changed since. */
+/** After the name of a commit if files have changed since. */
+export const changedMark = '+';
+
+/** The commit that was measured, marked if files have changed since. Results of other runs are no change. */
 export function currentCommit(): string {
-  const git = (...args: string[]): string => execFileSync('git', args, { encoding: 'utf8' }).trim();
-  return git('rev-parse', '--short', 'HEAD') + (git('status', '--porcelain') === '' ? '' : '+');
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { encoding: 'utf8' }).trimEnd();
+  return (
+    git('rev-parse', '--short', 'HEAD') +
+    (areChanged(git('status', '--porcelain')) ? changedMark : '')
+  );
+}
+
+function areChanged(status: string): boolean {
+  const isResult = (line: string): boolean =>
+    /^.{2} (bench\/results\/|docs\/performance\.md$|docs\/images\/performance\.svg$)/.test(line);
+  return status.split('\n').some((line) => line !== '' && !isResult(line));
 }

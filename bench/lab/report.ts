@@ -1,14 +1,18 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { goalText, isMet } from './bench.ts';
 import type { Finding } from './bench.ts';
 import { drawChart } from './chart.ts';
+import { changedMark } from './machine.ts';
 import type { Machine } from './machine.ts';
 
+/** What one commit showed on one day, maybe in several runs. */
 export interface Report {
   commit: string;
   date: string;
+  /** When the last run ended. Reports from before this field have only a date. */
+  measuredAt?: string;
   generator: string;
   machine: Machine;
   minutes: number;
@@ -16,31 +20,74 @@ export interface Report {
 }
 
 const root = fileURLToPath(new URL('../../', import.meta.url));
+const results = join(root, 'bench/results');
 
+/** Adds to what earlier runs of other benches have shown of the same commit on the same day. */
 export function saveReport(report: Report): string {
-  const folder = join(root, 'bench/results');
-  mkdirSync(folder, { recursive: true });
-  const path = join(folder, `${report.date}-${report.commit.replace('+', '-changed')}.json`);
-  writeFileSync(path, `${JSON.stringify(report, null, 2)}\n`);
+  mkdirSync(results, { recursive: true });
+  const name = `${report.date}-${report.commit.replace(changedMark, '-changed')}.json`;
+  const path = join(results, name);
+  const known = existsSync(path) ? readReport(path) : null;
+  const measured = benchesOf(report);
+  const others = known?.findings.filter(({ bench }) => !measured.has(bench)) ?? [];
+  const minutes = Number((report.minutes + (known?.minutes ?? 0)).toFixed(1));
+  const whole = { ...report, minutes, findings: [...others, ...report.findings] };
+  writeFileSync(path, `${JSON.stringify(whole, null, 2)}\n`);
   return path;
 }
 
-/** Updates the table and the chart in the documentation. Only for a run of all benches: a partial table would mislead. */
-export function updateDocs(report: Report): void {
+function readReport(path: string): Report {
+  return JSON.parse(readFileSync(path, 'utf8')) as Report;
+}
+
+function benchesOf({ findings }: Report): Set<string> {
+  return new Set(findings.map(({ bench }) => bench));
+}
+
+/** A bench as it was last measured on a commit without changed files. */
+interface Latest {
+  report: Report;
+  findings: readonly Finding[];
+}
+
+/** Updates the table and the chart in the documentation: the last findings of each bench, with the commit that they are of. */
+export function updateDocs(names: readonly string[]): void {
+  const all = globSync('*.json', { cwd: results })
+    .map((file) => readReport(join(results, file)))
+    .filter(({ commit }) => !commit.endsWith(changedMark))
+    .sort((a, b) => (timeOf(a) < timeOf(b) ? 1 : -1));
+  const latest = names.flatMap((name): Latest[] => {
+    const report = all.find((one) => benchesOf(one).has(name));
+    return report ? [{ report, findings: report.findings.filter((f) => f.bench === name) }] : [];
+  });
+  const findings = latest.flatMap((one) => one.findings);
   const page = join(root, 'docs/performance.md');
-  const text = readFileSync(page, 'utf8');
-  const { machine } = report;
-  const where =
-    `Commit ${report.commit}, ${report.date}: ${machine.cores} cores of ${machine.cpu} (${machine.arch}), ` +
-    `${machine.memoryGb} GB, Node.js ${machine.node}, disk sync ${machine.syncMs} ms, load generator ${report.generator}.`;
-  const made = `${where}\n\n${markdownTable(report.findings)}`;
-  const filled = text.replace(
+  const made = `${whereMeasured(latest)}\n\n${markdownTable(findings)}`;
+  const filled = readFileSync(page, 'utf8').replace(
     /(<!-- made by the bench -->\n)[^]*(<!-- end -->)/,
     (_, begin: string, end: string) => `${begin}${made}\n${end}`,
   );
   writeFileSync(page, filled);
   mkdirSync(join(root, 'docs/images'), { recursive: true });
-  writeFileSync(join(root, 'docs/images/performance.svg'), drawChart(report.findings));
+  writeFileSync(join(root, 'docs/images/performance.svg'), drawChart(findings));
+}
+
+function timeOf({ measuredAt, date }: Report): string {
+  return measuredAt ?? date;
+}
+
+/** One line for each commit, with the benches that were measured there. */
+function whereMeasured(latest: readonly Latest[]): string {
+  const byReport = Map.groupBy(latest, ({ report }) => report);
+  return [...byReport]
+    .map(([{ commit, date, machine, generator }, own]) => {
+      const names = own.map(({ findings: [first] }) => `\`${first?.bench}\``).join(', ');
+      return (
+        `- Commit ${commit}, ${date}: ${names}. ${machine.cores} cores of ${machine.cpu} (${machine.arch}), ` +
+        `${machine.memoryGb} GB, Node.js ${machine.node}, disk sync ${machine.syncMs} ms, load generator ${generator}.`
+      );
+    })
+    .join('\n');
 }
 
 function markdownTable(findings: readonly Finding[]): string {
