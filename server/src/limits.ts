@@ -163,6 +163,8 @@ export const limits = Object.freeze({
   orderedRowsMax: 10_000,
   // Sequence numbers that one lookup returns.
   lookupRowsMax: 1_000,
+  // Traces of a time range that are read instead of looking up all traces of a busy user.
+  lookupInsteadRowsMax: 20_000,
 
   // Characters of a payload preview, and the stored bytes that are read for it: the header and first block of a zstd frame.
   previewCharsMax: 1_000,

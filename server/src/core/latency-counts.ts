@@ -78,12 +78,12 @@ export class LatencyCounts {
 
   /** `part` must be included. */
   subtract(part: LatencyCounts): void {
-    const all = this.#all ?? this.#spread();
-    this.#sum -= part.#sum;
     for (const [place, bucket] of part.#fewBuckets.entries()) {
-      all[bucket] = (all[bucket] ?? 0) - (part.#fewCounts[place] ?? 0);
+      this.add(bucket, -(part.#fewCounts[place] ?? 0));
     }
     if (!part.#all) return;
+    const all = this.#all ?? this.#spread();
+    this.#sum -= part.#sum;
     for (let bucket = 0; bucket < bucketCount; bucket++) {
       all[bucket] = (all[bucket] ?? 0) - (part.#all[bucket] ?? 0);
     }

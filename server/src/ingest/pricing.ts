@@ -39,7 +39,7 @@ export function openPricing(prices: PriceDirectory, clock: Clock): Pricing {
     // A timer, since asking for the time with each call would cost as much as its price.
     const freshMs = limits.ownPricesTtlMs - (performance.now() - startedMs);
     isFresh = freshMs > 0;
-    setTimeout(() => (isFresh = false), freshMs).unref();
+    if (isFresh) setTimeout(() => (isFresh = false), freshMs).unref();
     return pricer;
   }
 

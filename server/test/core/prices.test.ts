@@ -206,6 +206,18 @@ test('names that callers choose fill only a bounded cache, and known prices stay
   assert.equal(isKnown('unknown-99'), true);
 });
 
+test('the price of a day does not depend on which days were asked for before', () => {
+  const dayUs = 86_400_000_000;
+  const fresh = () => openPriceList(genaiPrices as unknown as PricePackage, 8);
+  const used = fresh();
+  for (const days of [0, -900, 1, 0, -1, 2, -900, 1, 30, -400, 0, 31]) {
+    const us = noonUs + days * dayUs;
+    for (const model of ['deepseek-chat', 'gpt-4o', 'o3', 'unknown']) {
+      assert.deepEqual(used.find(null, model, us), fresh().find(null, model, us));
+    }
+  }
+});
+
 test('the client and the server use the same version of the price list, offline', () => {
   const versionOf = (folder: string, kind: 'dependencies' | 'devDependencies') => {
     const file = new URL(`../../../${folder}/package.json`, import.meta.url);

@@ -50,13 +50,14 @@ export interface PriceList {
 
 const usPerSecond = 1_000_000;
 const secondsPerDay = 86_400;
+const lateDaysMax = 3;
 const usPerDay = secondsPerDay * usPerSecond;
 
 /** The prices of one day, each with the second of the day until which it applies. Most models have one price all day. */
 type Day = readonly { untilSecond: number; price: ListPrice | null }[];
 
-/** Most calls are of today: two short lookups instead of a new name for each call. */
-class NewestDay {
+/** The prices of one of the last days, which most calls are of: two short lookups instead of a new name for each call. */
+class LateDay {
   readonly day: number;
   readonly #byProvider = new Map<string | null, Map<string, Day>>();
   readonly #keptMax: number;
@@ -88,7 +89,8 @@ class NewestDay {
  */
 export function openPriceList(list: PricePackage, keptMax: number): PriceList {
   const days = new RecentMap<Day>(keptMax);
-  let newest = new NewestDay(-Infinity, keptMax);
+  /** The latest first. Some callers have a clock that is ahead, or another time zone. */
+  const late: LateDay[] = [];
   const urls = new RecentMap<string | null>(keptMax);
   const findProvider = (name: string) => list.findProvider({ providerId: name })?.id;
 
@@ -119,13 +121,22 @@ export function openPriceList(list: PricePackage, keptMax: number): PriceList {
     return days.get(name) ?? days.set(name, readDay(provider, model, day * usPerDay));
   }
 
+  /** Undefined if there are later ones. */
+  function addLate(day: number): LateDay | undefined {
+    if (late.length === lateDaysMax && day < (late.at(-1)?.day ?? -Infinity)) return undefined;
+    const added = new LateDay(day, keptMax);
+    late.push(added);
+    late.sort((a, b) => b.day - a.day);
+    late.splice(lateDaysMax);
+    return added;
+  }
+
   function pricesOf(provider: string | null, model: string, day: number): Day {
-    if (day > newest.day) newest = new NewestDay(day, keptMax);
-    if (day < newest.day) return keptDay(provider, model, day);
-    const known = newest.get(provider, model);
+    const own = late.find((one) => one.day === day) ?? addLate(day);
+    const known = own?.get(provider, model);
     if (known) return known;
     const prices = keptDay(provider, model, day);
-    newest.keep(provider, model, prices);
+    own?.keep(provider, model, prices);
     return prices;
   }
 

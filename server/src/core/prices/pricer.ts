@@ -105,7 +105,7 @@ export function openPricer(own: OwnPrices, list: PriceList): Pricer {
       const rates = ratesOf(call);
       const dollars = rates && costInDollars(rates, call.tokens);
       if (dollars === null || dollars < costUsdMax) return dollars;
-      // It may be a rounded one.
+      // At the limit the double may be rounded: the exact cost decides.
       return picosOf(call) === null ? null : dollars;
     },
   };

@@ -44,8 +44,8 @@ export function beginEvaluation(
 }
 
 /**
- * Adds traces to the sheet and returns all tallies. Traces never change, so the sequence number at which the evaluation began is its
- * snapshot, and other reads get a turn between two chunks.
+ * Adds traces to the sheet and returns all tallies. The sequence number at which the evaluation began is its snapshot, since traces never
+ * change, except for costs while `reprice` runs. Other reads get a turn between two chunks.
  */
 export async function evaluate(
   db: DatabaseSync,
@@ -150,14 +150,15 @@ class Reading {
     for await (const seqs of found) {
       yield read.all(teamNo, JSON.stringify(seqs), ...this.#where.values);
       const oldestSeq = seqs.at(-1) ?? firstSeq;
-      // A busy user: if the others are as frequent, the range may have fewer traces than are left to look up.
-      const left = (seqs.length * (oldestSeq - firstSeq)) / (lastSeq - oldestSeq + 1);
       const { range } = this.query;
-      if (isFirst && range && this.#isShort(range, Math.floor(left / 2))) {
-        yield* this.byTime(range, tracesByTime, oldestSeq - 1);
-        return;
-      }
+      const isMore = isFirst && seqs.length >= limits.lookupRowsMax;
       isFirst = false;
+      if (!range || !isMore) continue;
+      // If the older ones of a busy user are as frequent, the range may have fewer traces than are left to look up.
+      const left = (seqs.length * (oldestSeq - firstSeq)) / (lastSeq - oldestSeq + 1);
+      if (!this.#isShort(range, Math.min(left / 2, limits.lookupInsteadRowsMax))) continue;
+      yield* this.byTime(range, tracesByTime, oldestSeq - 1);
+      return;
     }
   }
 
@@ -167,7 +168,7 @@ class Reading {
       this.#db,
       `select 1 from traces where ${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ? limit 1 offset ?`,
     );
-    return read.all(this.#team.teamNo, fromUs, toUs, count).length === 0;
+    return read.all(this.#team.teamNo, fromUs, toUs, Math.floor(count)).length === 0;
   }
 
   #prepare(where: string, traces = 'traces'): ArrayStatement {

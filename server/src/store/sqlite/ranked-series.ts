@@ -4,6 +4,7 @@ import type { QueryField, Tally, TallyQuery } from '../../core/query.ts';
 import { planQuery } from '../../core/query-plan.ts';
 import type { RankOrder, Report } from '../../core/report.ts';
 import type { RankedSum } from '../../core/tally-sheet.ts';
+import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { rankedSums, restWithout, rowOf } from './ranked-groups.ts';
 import type { TallyReader } from './tally-reader.ts';
@@ -16,7 +17,7 @@ export function isSeries({ interval, groupBy }: TallyQuery): boolean {
 
 /**
  * The report on a series, in the transaction of the snapshot: first it is found out which groups are wanted, then only their intervals are
- * read, and those of all calls. It has percentiles instead of histograms. Null if it is too large, or if traces have to be read for it.
+ * read, and those of all calls. It has percentiles instead of histograms. Null if there are very many groups, or if traces have to be read.
  */
 export function rankSeries(
   reader: TallyReader,
@@ -30,7 +31,8 @@ export function rankSeries(
     const plan = planQuery(part, calendar);
     if (plan.kind === 'traces') return null;
     const sheet = reader.sum(team, plan, part, calendar, limits.tallyRowsMax);
-    return sheet && [...sheet.sums()].sort((a, b) => startOf(a) - startOf(b));
+    if (!sheet) throw new Failure('question_too_wide');
+    return [...sheet.sums()].sort((a, b) => startUsOf(a) - startUsOf(b));
   };
   const together = read({ ...query, groupBy: [] });
   if (!together) return null;
@@ -53,9 +55,11 @@ export function rankSeries(
   if (!wanted) return null;
   const ranks = new Map(groups.map(([name = null], rank) => [name, rank]));
   const rankOf = ({ group: [name = null] }: RankedSum): number => ranks.get(name) ?? Infinity;
-  wanted.sort((a, b) => startOf(a) - startOf(b) || rankOf(a) - rankOf(b));
+  wanted.sort((a, b) => startUsOf(a) - startUsOf(b) || rankOf(a) - rankOf(b));
   const isAll = ranked.length === groups.length;
   const rows = wanted.map(rowOf);
+  // Nobody gets so many rows, so the others are not worth computing.
+  if (rows.length > limits.reportRowsMax) return { rows, other: [], totals, groups };
   const other = isAll ? [] : restByStart(together, wanted, rows);
   return { rows, other, totals, groups };
 }
@@ -71,17 +75,17 @@ function restByStart(
   wanted: readonly RankedSum[],
   rows: readonly Tally[],
 ): Tally[] {
-  const sumsOf = Map.groupBy(wanted, startOf);
-  const rowsOf = Map.groupBy(rows, startOf);
+  const sumsOf = Map.groupBy(wanted, startUsOf);
+  const rowsOf = Map.groupBy(rows, startUsOf);
   return together
     .map((whole): Tally => {
-      const start = startOf(whole);
+      const start = startUsOf(whole);
       const measures = restWithout(whole.sum, sumsOf.get(start) ?? [], rowsOf.get(start) ?? []);
       return { group: [], startUs: whole.startUs, measures };
     })
     .filter(({ measures }) => measures.calls > 0);
 }
 
-function startOf({ startUs }: Pick<Tally, 'startUs'>): number {
+function startUsOf({ startUs }: Pick<Tally, 'startUs'>): number {
   return startUs ?? 0;
 }

@@ -113,7 +113,7 @@ export class TallyReader {
 
   /**
    * Adds up the rollups of a plan and the tail after them, in the transaction of the snapshot. Null if there are more than `talliesMax`.
-   * Traces of the rest of `whole` may be added to the sheet.
+   * If the query is part of a larger one, the rest of `whole` can be added to the sheet later.
    */
   sum(
     team: TeamSnapshot,
