@@ -2,7 +2,7 @@ import { isMet } from './bench.ts';
 import type { Finding, Goal } from './bench.ts';
 
 const row = 26;
-const left = 330;
+const left = 400;
 const right = 150;
 const scaleWidth = 420;
 const top = 58;
