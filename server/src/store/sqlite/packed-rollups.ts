@@ -145,7 +145,7 @@ export class PackedRollups {
     const { generation } = marks;
     const known = this.#directories.get(name);
     this.#directories.delete(name);
-    // Nobody asks for the buckets of an old generation again.
+    // The buckets of an old generation are never asked for again.
     if (known && known.generation !== generation) this.#forgetBuckets(known.directory);
     const directory =
       known?.generation === generation

@@ -58,7 +58,7 @@ export function rankSeries(
   wanted.sort((a, b) => startUsOf(a) - startUsOf(b) || rankOf(a) - rankOf(b));
   const isAll = ranked.length === groups.length;
   const rows = wanted.map(rowOf);
-  // Nobody gets so many rows, so the others are not worth computing.
+  // A reply with so many rows is refused, so the rest need not be computed.
   if (rows.length > limits.reportRowsMax) return { rows, other: [], totals, groups };
   const other = isAll ? [] : restByStart(together, wanted, rows);
   return { rows, other, totals, groups };
