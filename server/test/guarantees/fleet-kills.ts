@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { eventually } from '../support/eventually.ts';
@@ -65,21 +65,11 @@ export function openPostgresKills(postgres: TestPostgres, database: string): Pos
       await ask('select 1');
     },
     async killAll(pauseMs) {
-      const postmaster = await findPostmaster();
-      const children = processes().filter((pid) => parentOf(pid) === postmaster);
-      const ended = postgres.kill();
-      for (const pid of children) killIfThere(pid);
-      await ended;
+      await postgres.kill();
       await sleep(pauseMs);
       await postgres.start();
     },
   };
-}
-
-function processes(): number[] {
-  return readdirSync('/proc')
-    .filter((name) => /^\d+$/.test(name))
-    .map(Number);
 }
 
 /** Null if there is no such process. */
@@ -89,14 +79,5 @@ function parentOf(pid: number): number | null {
     return Number(/^PPid:\s*(\d+)$/m.exec(status)?.[1]);
   } catch {
     return null;
-  }
-}
-
-/** Without its postmaster a process of PostgreSQL ends by itself, and may be gone already. */
-function killIfThere(pid: number): void {
-  try {
-    process.kill(pid, 'SIGKILL');
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
   }
 }

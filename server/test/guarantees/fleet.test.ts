@@ -27,6 +27,23 @@ test('kills of four servers and of their PostgreSQL lose no trace of one busy te
 test('kills of four servers and of their PostgreSQL lose no trace of 1,000 teams', (t) =>
   surviveKills(t, 1000, rounds(1)));
 
+test('a kill of PostgreSQL leaves none of its processes behind, not even those that it has just started', async () => {
+  const before = postgres.processes();
+  assert.ok(before.length > 1);
+  let isOver = false;
+  const connect = async (): Promise<void> => {
+    while (!isOver) await postgres.sql(postgres.url('postgres'), 'select 1').catch(() => {});
+  };
+  const connecting = Array.from({ length: clients }, connect);
+  await eventually('a new process', 60_000, () => postgres.processes().length > before.length);
+  await postgres.kill();
+  const left = postgres.processes();
+  isOver = true;
+  await Promise.all(connecting);
+  await postgres.start();
+  assert.deepEqual(left, []);
+});
+
 async function surviveKills(t: TestContext, teamCount: number, roundCount: number): Promise<void> {
   const seed = chooseSeed();
   const random = seededRandom(seed);

@@ -11,11 +11,14 @@ export interface WireAnswer {
   text: string;
 }
 
+/** For a machine that has much else to do. A connection that hangs would stay open forever. */
+const closeMsMax = 60_000;
+
 /** Bytes onto one connection, and everything that comes back until the server closes it, which it has to do in time. */
 export function exchange(
   origin: string,
   bytes: string | Uint8Array,
-  withinMs = 5_000,
+  withinMs = closeMsMax,
 ): Promise<Buffer> {
   const { hostname, port } = new URL(origin);
   return new Promise((resolve, reject) => {

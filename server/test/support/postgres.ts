@@ -1,6 +1,15 @@
 import { spawn, spawnSync } from 'node:child_process';
 import type { ChildProcess } from 'node:child_process';
-import { chmodSync, chownSync, cpSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  chownSync,
+  cpSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { dirname, join } from 'node:path';
@@ -25,6 +34,8 @@ export interface TestPostgres {
   url(database: string, change?: Partial<{ user: string; password: string; port: number }>): string;
   /** Runs one statement as the owner. */
   sql(url: string, text: string, values?: unknown[]): Promise<Record<string, unknown>[]>;
+  /** The ids of all its processes, also of those that have outlived their postmaster. */
+  processes(): number[];
   /** Ends all its processes at once, as a power cut would. */
   kill(): Promise<void>;
   start(): Promise<void>;
@@ -89,7 +100,7 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
       ...settings,
     };
     const flags = Object.entries(all).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-    // After a kill -9 the old backends may live for a moment, and a new server does not start before they have ended.
+    // While it was down, a client may have got its port for a moment.
     await eventually(
       () => `a start of PostgreSQL, which logged:\n${log}`,
       startMsMax,
@@ -146,10 +157,21 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
   async function end(signal: NodeJS.Signals): Promise<void> {
     const child = server;
     server = null;
-    if (!child || child.exitCode !== null) return;
-    const ended = new Promise((resolve) => child.once('exit', resolve));
-    child.kill(signal);
-    await ended;
+    if (child && child.exitCode === null && child.signalCode === null) {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill(signal);
+      if (signal === 'SIGKILL') killThem();
+      await ended;
+    }
+    // One that waits for a lock of a killed process would wait forever, and no new server could start.
+    await eventually('the end of all processes of PostgreSQL', startMsMax, killThem, 5);
+
+    /** True if there was none. */
+    function killThem(): boolean {
+      const found = processesIn(data);
+      for (const pid of found) killIfThere(pid);
+      return found.length === 0;
+    }
   }
 
   return {
@@ -159,6 +181,7 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
     log: () => log,
     url,
     sql,
+    processes: () => processesIn(data),
     start,
     async createDatabase(options = '') {
       const name = `test_${++databases}`;
@@ -175,6 +198,28 @@ export function makePostgres(settings: Record<string, string>): TestPostgres {
       watch?.stdin?.end();
     },
   };
+}
+
+/** Those whose working folder this is. One that has ended but was not waited for is in none. */
+function processesIn(folder: string): number[] {
+  return readdirSync('/proc')
+    .filter((name) => /^\d+$/.test(name))
+    .map(Number)
+    .filter((pid) => {
+      try {
+        return readlinkSync(`/proc/${pid}/cwd`) === folder;
+      } catch {
+        return false;
+      }
+    });
+}
+
+function killIfThere(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error;
+  }
 }
 
 /** Cleans up even after kill -9 of the tests: the pipe to this process breaks when ours ends. */
