@@ -136,6 +136,10 @@ export const limits = Object.freeze({
   // Different groups of these sums that share the text of their values.
   keptGroupsMax: 4_096,
   keptGroupBytesMax: 16 * 1024 * 1024,
+  // A range is what is left of all time, if the buckets outside it and this many are fewer than those of the range.
+  bucketsOfAllTime: 2,
+  // Groups that match a filter and whose sums are read one by one. Of more groups, all sums are read.
+  fewGroupsMax: 20,
   // Names that are ordered by a percentile in memory, each with a latency histogram.
   rankedHistogramsMax: 8_192,
   // Traces after a mark that are added up in memory at once. Longer tails are added up in parts of this size.
@@ -165,6 +169,8 @@ export const limits = Object.freeze({
   lookupRowsMax: 1_000,
   // Traces of a time range that are read instead of looking up all traces of a busy user.
   lookupInsteadRowsMax: 20_000,
+  // Traces of busy users that are kept in memory for the next question.
+  rememberedTracesMax: 20_000,
 
   // Characters of a payload preview, and the stored bytes that are read for it: the header and first block of a zstd frame.
   previewCharsMax: 1_000,

@@ -12,6 +12,11 @@ export class LatencyCounts {
   #all: Float64Array | null = null;
   #sum = 0;
 
+  /** How many latencies were counted. */
+  get count(): number {
+    return this.#sum;
+  }
+
   add(bucket: number, count: number): void {
     if (bucket >= bucketCount) throw new RangeError('a stored latency is out of range');
     this.#sum += count;
@@ -120,7 +125,12 @@ export class LatencyCounts {
   }
 
   #few(): [bucket: number, count: number][] {
-    return this.#fewBuckets.map((bucket, place) => [bucket, this.#fewCounts[place] ?? 0]);
+    const few = this.#fewBuckets.map((bucket, place): [number, number] => [
+      bucket,
+      this.#fewCounts[place] ?? 0,
+    ]);
+    // Nothing is left of those that were subtracted.
+    return few.filter(([, count]) => count > 0);
   }
 
   #spread(): Float64Array {

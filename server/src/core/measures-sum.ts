@@ -68,9 +68,25 @@ export class MeasuresSum {
     return this.#latencies?.percentile(percent) ?? null;
   }
 
+  /** Takes a part of this sum away from it. */
+  subtract(part: MeasuresSum): void {
+    this.#calls -= part.#calls;
+    this.#errors -= part.#errors;
+    for (let i = 0; i < names.length; i++) {
+      const low = (this.#low[i] ?? 0) - (part.#low[i] ?? 0);
+      // What is missing below comes from the bits above.
+      const borrowed = low < 0 ? Math.ceil(-low / highUnit) : 0;
+      this.#low[i] = low + borrowed * highUnit;
+      const high = (part.#high?.[i] ?? 0) + borrowed;
+      if (high > 0) this.#addHigh(i, -high);
+    }
+    this.subtractLatencies(part);
+  }
+
   /** Takes the latencies of a part of this sum away from it. */
   subtractLatencies(part: MeasuresSum): void {
     if (part.#latencies) this.#latencies?.subtract(part.#latencies);
+    if (this.#latencies?.count === 0) this.#latencies = null;
   }
 
   /** Without its histogram, but with percentiles, unless it has none. */

@@ -2,6 +2,7 @@ import { compile } from './compile.ts';
 import { addHistogram, bucketOf, subtractHistogram } from './latency-histogram.ts';
 import type { Histogram, Percentiles } from './latency-histogram.ts';
 import type { CostParts } from './money.ts';
+import { costNames } from './trace-cost.ts';
 import { summedNames } from './trace-fields.ts';
 import type { NarrowTrace, SummedName } from './trace-fields.ts';
 
@@ -55,13 +56,17 @@ export const subtractMeasures = compile<(sum: Measures, part: Readonly<Measures>
   { subtractHistogram },
 );
 
+/** The fields of a trace that are added up. */
+export const addedNames = ['status', 'latency_ms', costNames[0], ...summedNames] as const;
+type AddedTrace = Pick<NarrowTrace, (typeof addedNames)[number]>;
+
 type PlainSums = Record<SummedName, number>;
 
 const noSums = compile<() => PlainSums>(
   `() => ({ ${summedNames.map((name) => `${name}: 0`).join(', ')} })`,
 );
 
-const addSums = compile<(sums: PlainSums, trace: NarrowTrace) => void>(
+const addSums = compile<(sums: PlainSums, trace: AddedTrace) => void>(
   `(sums, trace) => { ${summedNames
     .map((name) => `if (trace.${name} !== null) sums.${name} += trace.${name};`)
     .join(' ')} }`,
@@ -84,7 +89,7 @@ export class MeasuresBatch {
   #costPicos = 0;
   #calls = 0;
 
-  add(trace: NarrowTrace, cost: CostParts | null): void {
+  add(trace: AddedTrace, cost: CostParts | null): void {
     const measures = this.#measures;
     if (this.#calls === carryCalls) this.#carry();
     this.#calls += 1;

@@ -121,13 +121,29 @@ function tilesOfAllTime(
   interval: TallyQuery['interval'],
   grains: readonly Grain[],
 ): readonly Tile[] | null {
-  if (interval === null) {
-    const [fromBucket, toBucket] = [allTimeBucket, allTimeBucket + 1];
-    return [{ grain: grainNumbers.all, fromBucket, toBucket }];
-  }
+  if (interval === null) return [tileOfAllTime];
   const grain = interval === 'hour' ? 'hour' : hasWeeks(interval, grains) ? 'week' : 'day';
   if (!grains.includes(grain)) return null;
   return [{ grain: grainNumbers[grain], ...everyBucket }];
+}
+
+export const tileOfAllTime: Tile = {
+  grain: grainNumbers.all,
+  fromBucket: allTimeBucket,
+  toBucket: allTimeBucket + 1,
+};
+
+/** Every bucket before and after some days and weeks of a set, so that both together are all time. Null if they are no such tiles. */
+export function tilesOutside(tiles: readonly Tile[], { grains }: DimensionSet): Tile[] | null {
+  const areDays = tiles.every(({ grain }) => grain !== grainNumbers.all);
+  if (tiles.length === 0 || !areDays) return null;
+  const firstDay = Math.min(...tiles.map(({ fromBucket }) => fromBucket));
+  const endDay = Math.max(...tiles.map(({ toBucket }) => toBucket));
+  const withWeeks = hasWeeks(null, grains);
+  return [
+    ...tilesOfDays(mondayOf(everyBucket.fromBucket), firstDay, withWeeks),
+    ...tilesOfDays(endDay, mondayOf(everyBucket.toBucket), withWeeks),
+  ].filter(({ fromBucket, toBucket }) => fromBucket < toBucket);
 }
 
 /** No bucket is outside. Both numbers can be stored as 64-bit integers. */

@@ -85,7 +85,11 @@ export class TallySheet {
 
   /** Adds a trace if the query asks for it. */
   addTrace(trace: CountedTrace): void {
-    if (!isAskedFor(this.#query, trace)) return;
+    if (isAskedFor(this.#query, trace)) this.addMatching(trace);
+  }
+
+  /** Adds a trace that the query asks for. */
+  addMatching(trace: CountedTrace): void {
     const found = this.#at(this.#groupOf(trace), this.#startOf(eventUs(trace)));
     found.batch ??= new MeasuresBatch();
     found.batch.add(trace, costOf(trace));
@@ -93,6 +97,11 @@ export class TallySheet {
 
   /** By calls descending, then by group, then by time. Can be read once. */
   tallies(): Tally[] {
+    return this.unsorted().sort(byCalls);
+  }
+
+  /** The same in any order. */
+  unsorted(): Tally[] {
     const tallies: Tally[] = [];
     for (const [name, { group, startUs, sum, batch }] of this.#entries) {
       if (batch) sum.add(batch.total());
@@ -100,7 +109,7 @@ export class TallySheet {
       // Not both at once: there may be many, and each may have a histogram.
       this.#entries.delete(name);
     }
-    return tallies.sort(byCalls);
+    return tallies;
   }
 
   /** The sum of each group and interval so far, in any order. */
@@ -112,14 +121,26 @@ export class TallySheet {
     }
   }
 
+  /** A sheet for the same query. */
+  empty(): TallySheet {
+    return new TallySheet(this.#query, this.#calendar);
+  }
+
+  /** Takes sums away from this one that are part of it, without latencies if this one has none. What has no calls left is no tally. */
+  subtract(part: TallySheet): void {
+    for (const [name, { sum }] of part.#entries) {
+      const whole = this.#entries.get(name);
+      whole?.sum.subtract(sum);
+      if (whole?.sum.calls === 0) this.#entries.delete(name);
+    }
+  }
+
   #groupOf(values: Values): Tally['group'] {
     return this.#query.groupBy.map((field) => values[field] ?? null);
   }
 
   #at(group: Tally['group'], startUs: number | null): SheetEntry {
-    let name = startUs === null ? '' : String(startUs);
-    // Labels cannot contain control characters.
-    for (const value of group) name += `\u0000${value ?? '\u0001'}`;
+    const name = nameOf(group, startUs);
     let found = this.#entries.get(name);
     if (!found) {
       found = { group, startUs, sum: new MeasuresSum(!this.#query.sumsOnly), batch: null };
@@ -138,6 +159,14 @@ export class TallySheet {
     const { interval } = this.#query;
     return interval === null ? null : startOf(interval, us, this.#calendar);
   }
+}
+
+/** Different for every tally of a query. Labels cannot contain control characters. Most are one label, which is not copied. */
+function nameOf(group: Tally['group'], startUs: number | null): string {
+  if (startUs === null && group.length === 1) return group[0] ?? '\u0001';
+  let name = startUs === null ? '' : String(startUs);
+  for (const value of group) name += `\u0000${value ?? '\u0001'}`;
+  return name;
 }
 
 /** Where the interval that contains this time begins. */

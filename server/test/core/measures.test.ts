@@ -61,6 +61,36 @@ test('sums that are part of larger bytes add up to the same, with the same perce
   );
 });
 
+test('a sum without one of its parts is the sum of the others', () => {
+  fc.assert(
+    fc.property(anyMeasures, anyMeasures, (one, other) => {
+      const [whole, part] = [new MeasuresSum(), new MeasuresSum()];
+      whole.add(one);
+      whole.add(other);
+      part.add(other);
+      whole.subtract(part);
+      assert.deepEqual(whole.shownMeasures(), shownOf(one));
+      assert.deepEqual(sorted(whole.measures()), sorted(one));
+      // More can be added to it.
+      whole.addWhole(part);
+      whole.add(one);
+      const twice = { ...noMeasures() };
+      for (const measures of [one, other, one]) addMeasures(twice, measures);
+      assert.deepEqual(whole.shownMeasures(), shownOf(twice));
+    }),
+  );
+});
+
+function sorted(measures: Measures): Measures {
+  return { ...measures, latencies: new Map([...measures.latencies].sort(([a], [b]) => a - b)) };
+}
+
+function shownOf(measures: Measures): Measures {
+  const sums = new MeasuresSum();
+  sums.add(measures);
+  return sums.shownMeasures();
+}
+
 test('a percentile does not depend on the order of the buckets', () => {
   fc.assert(
     fc.property(anyMeasures, ({ latencies }) => {

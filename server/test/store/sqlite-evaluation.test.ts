@@ -11,7 +11,8 @@ import { manualClock, talliesOf, temporaryFolder, us } from '../support/service.
 
 const hourUs = 3_600_000_000;
 const startUs = us('2026-10-05T00:00:00Z');
-const count = 3 * limits.lookupRowsMax;
+const sameTime = limits.evaluationChunkRows + 500;
+const count = sameTime + 3 * limits.lookupRowsMax;
 
 /** More than one lookup returns, in an order that is not that of their times. */
 const drafts = Array.from({ length: count }, (_, i) => ({
@@ -21,8 +22,13 @@ const drafts = Array.from({ length: count }, (_, i) => ({
   error_type: i % 5 === 0 ? `e${i % 4}` : null,
   cost_usd: (i % 97) / 1_000,
   latency_ms: (i * 31) % 5_000,
-  started_at: startUs + ((i * 7_919) % count) * (hourUs / 4) + i,
+  started_at: startedAt(i),
 }));
+
+/** More than are read at once have the same time. */
+function startedAt(i: number): number {
+  return i < sameTime ? startUs + 450 * hourUs : startUs + ((i * 7_919) % count) * (hourUs / 4) + i;
+}
 
 /** The last one of the first lookup: it must not be counted again. */
 const boundaryUs =

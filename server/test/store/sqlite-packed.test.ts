@@ -1,10 +1,12 @@
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, test } from 'node:test';
+import { calendarOf } from '../../src/core/calendar.ts';
 import { encodeMeasures } from '../../src/core/encoded-measures.ts';
 import { noMeasures } from '../../src/core/measures.ts';
 import { MeasuresSum } from '../../src/core/measures-sum.ts';
 import type { TallyQuery } from '../../src/core/query.ts';
+import { planQuery } from '../../src/core/query-plan.ts';
 import type { Measures } from '../../src/core/measures.ts';
 import { recordNames, recordText } from '../../src/core/record-fields.ts';
 import { reportOn } from '../../src/core/report.ts';
@@ -19,10 +21,12 @@ import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { BucketPacker, addRollup } from '../../src/store/sqlite/packed-bucket.ts';
 import type { PackedBucket } from '../../src/store/sqlite/packed-bucket.ts';
 import { PackedRun } from '../../src/store/sqlite/packed-run.ts';
-import type { KeptBounds } from '../../src/store/sqlite/packed-rollups.ts';
+import { PackedRollups } from '../../src/store/sqlite/packed-rollups.ts';
 import { rankGroups } from '../../src/store/sqlite/ranked-groups.ts';
 import { isSeries, rankSeries } from '../../src/store/sqlite/ranked-series.ts';
 import { TallyReader } from '../../src/store/sqlite/tally-reader.ts';
+import type { ReaderBounds } from '../../src/store/sqlite/tally-reader.ts';
+import { prepareSnapshots } from '../../src/store/sqlite/team-snapshot.ts';
 import type { Store } from '../../src/store/store.ts';
 import { compareTallies } from '../property/tally-histories.ts';
 import { runsOf } from '../support/runs.ts';
@@ -30,9 +34,11 @@ import { manualClock, talliesOf, temporaryFolder, us } from '../support/service.
 
 const runs = runsOf(30);
 
-/** Few bytes, so that nothing or only a part can be kept. */
-const bounds: Readonly<Record<string, KeptBounds>> = {
+/** Every way to read rollups. With few bytes, nothing or only a part can be kept. */
+const bounds: Readonly<Record<string, ReaderBounds>> = {
   'kept in memory': limits,
+  'kept in memory, however few match': { ...limits, fewGroupsMax: 0 },
+  'of all time without the rest': { ...limits, fewGroupsMax: 0, bucketsOfAllTime: -Infinity },
   'that are partly kept': { ...limits, keptRollupBytesMax: 3_000 },
   'that are never kept': { ...limits, keptRollupBytesMax: 0 },
   'of more groups than can be kept': { ...limits, keptGroupBytesMax: 1_500 },
@@ -146,7 +152,7 @@ test('weeks that are kept as one sum are read again after any of them has change
     for (let week = 0; week < weeks; week++) await append(week, 60 + week, week);
     const db = openReading(path);
     try {
-      const reader = new TallyReader(db);
+      const reader = new TallyReader(db, { ...limits, bucketsOfAllTime: Infinity });
       const ask = (query: TallyQuery) =>
         reader.withPlan(team.id, query, (snapshot, plan, calendar) => {
           if (plan.kind === 'traces') return assert.fail();
@@ -169,6 +175,7 @@ test('weeks that are kept as one sum are read again after any of them has change
         for (const query of questions) {
           const right = await talliesOf(store, team.id, query);
           assert.deepEqual(ask(query), right);
+          for (const _ of reader.prepare());
           assert.deepEqual(ask(query), right);
           assert.ok(right.length > 60);
         }
@@ -178,19 +185,49 @@ test('weeks that are kept as one sum are read again after any of them has change
     }
   }));
 
+test('the weeks of every question that had many are one sum after a moment without questions', () =>
+  withStore(async (store, path) => {
+    const { team } = await store.ensureTeam('weeks', 1);
+    const drafts = Array.from({ length: 600 }, (_, i) => ({
+      ...draftTrace({ model: 'm', user_identifier: `u${i % 50}` }),
+      started_at: startUs + (i % 12) * 7 * dayUs + i,
+    }));
+    await store.append([{ teamId: team.id, drafts }]);
+    for (const speed of ['hot', 'wide'] as const) await store.roll(team.id, speed, 1_000);
+    const db = openReading(path);
+    try {
+      const packed = new PackedRollups(db, { ...limits, keptRollupBytesMax: 30_000 });
+      const snapshot = prepareSnapshots(db)(team.id) ?? assert.fail();
+      const range = { fromUs: startUs, toUs: startUs + 12 * 7 * dayUs };
+      const countOf = (groupBy: TallyQuery['groupBy']): number => {
+        const query = { filter: {}, groupBy, interval: null, range };
+        const plan = planQuery(query, calendarOf('UTC'));
+        if (plan.kind === 'traces') return assert.fail();
+        const [tile = assert.fail()] = plan.tiles;
+        const how = { isKeptOnly: false, isOneSum: true };
+        return [...packed.ofTile(snapshot, plan, tile, how)].length;
+      };
+      const counts = () => [countOf(['user_identifier']), countOf([])];
+      assert.deepEqual(counts(), [12, 12]);
+      for (const _ of packed.mergeRuns());
+      assert.deepEqual(counts(), [1, 1]);
+    } finally {
+      db.close();
+    }
+  }));
+
 test('a sum of many buckets is the sum of their rollups, or nothing if it is too large', () => {
-  const directory = { numberOf: (hash: string) => Number.parseInt(hash, 16), learn() {} };
-  const rollup = (group: number, calls: number, latencyMs: readonly number[]): string => {
+  const directory = { numberOf: (blob: Uint8Array, at: number) => blob[at], learn() {} };
+  const rollup = (group: number, calls: number, latencyMs: readonly number[]): Uint8Array => {
     const measures = { ...noMeasures(), calls, cost_picos: BigInt(calls) * 2n ** 52n };
     measures.latencies = new Map(latencyMs.map((bucket) => [bucket, calls]));
     const { sums, latencies } = encodeMeasures(measures);
-    const hash = group.toString(16).padStart(32, '0');
-    const hex = (bytes: Uint8Array): string => Buffer.from(bytes).toString('hex').toUpperCase();
-    return `${hash}${calls}G${hex(sums)}G${hex(latencies)}G`;
+    const numbers = Buffer.from(`${calls},${sums.length},${latencies.length},`);
+    return Buffer.concat([Buffer.alloc(16, group), numbers, sums, latencies]);
   };
-  const bucketOf = (...rollups: readonly string[]): PackedBucket => {
+  const bucketOf = (...rollups: readonly Uint8Array[]): PackedBucket => {
     const packer = new BucketPacker(directory as unknown as GroupDirectory);
-    packer.add(rollups.join(''));
+    packer.add(Buffer.concat(rollups));
     return packer.packed();
   };
   const buckets = [
@@ -199,23 +236,28 @@ test('a sum of many buckets is the sum of their rollups, or nothing if it is too
     bucketOf(rollup(7, 300, [2, 800]), rollup(0, 1, [5])),
   ];
   for (const bytesMax of [1_500, 100_000]) {
-    const run = new PackedRun(bytesMax);
+    const run = new PackedRun(bytesMax, bytesMax);
     for (const bucket of buckets) run.add(bucket);
     const expected = new MeasuresSum();
     for (const bucket of buckets) {
       for (const place of bucket.groups.keys()) addRollup(expected, bucket, place, false);
     }
-    const packed = run.packed() ?? assert.fail();
+    const packed = packedOf(run) ?? assert.fail();
     assert.deepEqual([...packed.groups], [0, 3, 7]);
     const found = new MeasuresSum();
     for (const place of packed.groups.keys()) addRollup(found, packed, place, false);
     assert.deepEqual(found.measures(), expected.measures());
     assert.deepEqual(found.encoded(), encodeMeasures(expected.measures()));
   }
-  const none = new PackedRun(100);
+  const none = new PackedRun(100, 100);
   for (const bucket of buckets) none.add(bucket);
-  assert.equal(none.packed(), null);
+  assert.equal(packedOf(none), null);
 });
+
+function packedOf(run: PackedRun): PackedBucket | null {
+  const steps = run.packed();
+  for (let step = steps.next(); ; step = steps.next()) if (step.done) return step.value;
+}
 
 const dayUs = 86_400_000_000;
 const startUs = us('2026-10-05T00:00:00Z');

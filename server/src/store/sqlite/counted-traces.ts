@@ -1,9 +1,9 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { compile } from '../../core/compile.ts';
-import type { TallyQuery } from '../../core/query.ts';
+import { addedNames } from '../../core/measures.ts';
+import type { QueryField } from '../../core/query.ts';
 import type { CountedTrace } from '../../core/rollup.ts';
-import { columnOf, narrowNames, traceFields } from '../../core/trace-fields.ts';
-import type { NarrowName } from '../../core/trace-fields.ts';
+import { columnOf, narrowNames, startName } from '../../core/trace-fields.ts';
 import { narrowColumns, narrowFrom } from '../trace-rows.ts';
 import { rowIdOf, seqOfRowId } from './row-id.ts';
 
@@ -35,13 +35,29 @@ function columnsWith(narrow: readonly string[]): string {
   return [`${seqOfRowId} as seq`, 'created_at_us', ...narrow].join(', ');
 }
 
-/** The same for one query, with null for every label that it does not ask for: making a text takes longer than reading a number. */
-export function countedColumnsOf({ filter, groupBy }: TallyQuery): string {
-  const asked = new Set<string>([...Object.keys(filter), ...groupBy]);
-  const isNeeded = (name: NarrowName): boolean =>
-    traceFields[name].kind !== 'label' || asked.has(name);
-  return columnsWith(narrowNames.map((name) => (isNeeded(name) ? columnOf(name) : 'null')));
+/** How traces that match a query are read, as far as they are added up. */
+export interface MatchingRows {
+  columns: string;
+  traceOf(row: RowValues): CountedTrace;
 }
+
+/** Of the labels only some: each value takes time. All others are null. */
+export function matchingRows(labels: readonly QueryField[]): MatchingRows {
+  const needed = new Set<string>([...addedNames, startName, ...labels]);
+  const names = narrowNames.filter((name) => needed.has(name)).map(columnOf);
+  const columns = ['created_at_us', ...names].join(', ');
+  let traceOf = tracesOf.get(columns);
+  if (!traceOf) {
+    traceOf = compile<MatchingRows['traceOf']>(
+      `(row) => ({ createdAtUs: row[0], ${narrowFrom((column) => (names.includes(column) ? `row[${1 + names.indexOf(column)}]` : 'null'))} })`,
+    );
+    tracesOf.set(columns, traceOf);
+  }
+  return { columns, traceOf };
+}
+
+/** By their columns. A query can group by few fields, so there are few. */
+const tracesOf = new Map<string, MatchingRows['traceOf']>();
 
 export function prepareArrays(db: DatabaseSync, sql: string): ArrayStatement {
   const statement = db.prepare(sql);

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Calendar } from '../../core/calendar.ts';
 import { hasMetadataFilter, matchesMetadata } from '../../core/query.ts';
-import type { Tally, TallyQuery, TimeRange } from '../../core/query.ts';
+import type { TallyQuery, TimeRange } from '../../core/query.ts';
 import { splitAtDays } from '../../core/query-plan.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
@@ -10,10 +10,12 @@ import { limits } from '../../limits.ts';
 import { metadataText } from '../payload.ts';
 import { lookUpAll, lookupQuestion } from '../trace-lookups.ts';
 import type { LookupQuestion } from '../trace-lookups.ts';
-import { countedColumnsOf, countedOfValues, prepareArrays } from './counted-traces.ts';
+import { matchingRows, prepareArrays } from './counted-traces.ts';
 import type { ArrayStatement, RowValues } from './counted-traces.ts';
 import { criteriaSql, eventTime, isOfErrors } from './criteria-sql.ts';
 import type { FilterSql } from './filter-sql.ts';
+import { isShort } from './remembered-traces.ts';
+import type { RememberedTraces } from './remembered-traces.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import type { TallyReader } from './tally-reader.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
@@ -44,34 +46,42 @@ export function beginEvaluation(
 }
 
 /**
- * Adds traces to the sheet and returns all tallies. The sequence number at which the evaluation began is its snapshot, since traces never
+ * Adds traces to the sheet and returns it. The sequence number at which the evaluation began is its snapshot, since traces never
  * change, except for costs while `reprice` runs. Other reads get a turn between two chunks.
  */
 export async function evaluate(
   db: DatabaseSync,
   { team, sheet, parts }: Evaluation,
-): Promise<Tally[]> {
+  memory: RememberedTraces,
+): Promise<TallySheet> {
   const endMs = performance.now() + limits.evaluationMsMax;
   for (const part of parts) {
     const hasMetadata = hasMetadataFilter(part);
-    for await (const rows of chunksOf(new Reading(db, team, part))) {
+    const remembered = hasMetadata ? null : await memory.matching(team, part);
+    if (remembered) {
+      for (const trace of remembered) sheet.addMatching(trace);
+      if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
+      continue;
+    }
+    const { columns, traceOf } = matchingRows(part.groupBy);
+    for await (const rows of chunksOf(new Reading(db, team, part, columns))) {
       for (const row of rows) {
-        const metadata = row.slice(-2) as unknown as StoredMetadata;
-        if (hasMetadata && !matchesMetadata(part, metadataText(...metadata))) continue;
-        sheet.addTrace(countedOfValues(row));
+        if (hasMetadata && !matchesMetadata(part, metadataText(...metadataIn(row)))) continue;
+        sheet.addMatching(traceOf(row));
       }
       if (sheet.size > limits.tallyRowsMax || performance.now() > endMs)
         throw new Failure('question_too_wide');
       await nextTurn();
     }
   }
-  return sheet.tallies();
+  return sheet;
+}
+
+function metadataIn(row: RowValues): StoredMetadata {
+  return row.slice(-2) as unknown as StoredMetadata;
 }
 
 type StoredMetadata = [bytes: Uint8Array | null, zstdMask: number | null];
-
-/** An entry of the index on times. Sequence numbers begin at 1. */
-type TimeEntry = readonly [us: number, seq: number];
 
 function chunksOf(reading: Reading): AsyncIterable<RowValues[]> {
   const { filter, range } = reading.query;
@@ -86,23 +96,25 @@ class Reading {
   readonly query: TallyQuery;
   readonly #db: DatabaseSync;
   readonly #team: TeamSnapshot;
+  /** What a trace has to match, with and without the range. */
   readonly #where: FilterSql;
+  readonly #filter: FilterSql;
   readonly #columns: string;
   readonly #hasMetadata: boolean;
 
-  constructor(db: DatabaseSync, team: TeamSnapshot, query: TallyQuery) {
+  constructor(db: DatabaseSync, team: TeamSnapshot, query: TallyQuery, columns: string) {
     this.#db = db;
     this.#team = team;
     this.query = query;
     this.#where = criteriaSql(query);
+    this.#filter = criteriaSql({ ...query, range: null });
     this.#hasMetadata = hasMetadataFilter(query);
-    const columns = countedColumnsOf(query);
     this.#columns = this.#hasMetadata ? `${columns}, metadata, zstd_mask` : columns;
   }
 
   async *bySequence(): AsyncGenerator<RowValues[]> {
     const { teamNo, firstSeq, lastSeq } = this.#team;
-    const read = this.#prepare(`key between ${rowIdOf} and ${rowIdOf}`);
+    const read = this.#prepare(`key between ${rowIdOf} and ${rowIdOf}`, this.#where);
     for (let seq = firstSeq; seq <= lastSeq; seq += limits.evaluationChunkRows) {
       const toSeq = Math.min(lastSeq, seq + limits.evaluationChunkRows - 1);
       yield read.all(teamNo, seq, teamNo, toSeq, ...this.#where.values);
@@ -116,25 +128,42 @@ class Reading {
     lastSeq = this.#team.lastSeq,
   ): AsyncGenerator<RowValues[]> {
     const { teamNo } = this.#team;
-    // SQLite does not use a comparison of pairs as a bound of this index, so the times are also compared alone.
-    const after = `${index.where}${teamOfRowId} = ? and ${eventTime} >= ? and (${eventTime}, key) > (?, ${rowIdOf})`;
+    const inRange = `${index.where}${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ?`;
     const readEnd = prepareArrays(
       this.#db,
-      `select ${eventTime}, ${seqOfRowId} from ${index.table} where ${after} and ${eventTime} < ?
-       order by ${eventTime}, key limit 1 offset ${limits.evaluationChunkRows - 1}`,
+      `select ${eventTime} from ${index.table} where ${inRange}
+       order by ${eventTime} limit 1 offset ${limits.evaluationChunkRows}`,
     );
-    const read = this.#prepare(
-      `${after} and ${eventTime} <= ? and (${eventTime}, key) <= (?, ${rowIdOf}) and +key <= ${rowIdOf}`,
-      index.table,
+    const read = this.#prepare(`${inRange} and +key <= ${rowIdOf}`, this.#filter, index.table);
+    for (let us = fromUs; us < toUs;) {
+      const [end] = readEnd.all(teamNo, us, toUs) as unknown as [number][];
+      const [endUs] = end ?? [toUs];
+      if (endUs > us) {
+        yield read.all(teamNo, us, endUs, teamNo, lastSeq, ...this.#filter.values);
+        us = endUs;
+      } else {
+        yield* this.#atTime(us, index, lastSeq);
+        us += 1;
+      }
+    }
+  }
+
+  /** If more traces than a chunk have the same time. */
+  async *#atTime(us: number, index: TimeIndex, lastSeq: number): AsyncGenerator<RowValues[]> {
+    const { teamNo } = this.#team;
+    const after = `${index.where}${teamOfRowId} = ? and ${eventTime} = ? and key > ${rowIdOf}`;
+    const readEnd = prepareArrays(
+      this.#db,
+      `select ${seqOfRowId} from ${index.table} where ${after} and key <= ${rowIdOf}
+       order by key limit 1 offset ${limits.evaluationChunkRows - 1}`,
     );
-    for (let [us, seq]: TimeEntry = [fromUs, 0]; ;) {
-      const start = [teamNo, us, us, teamNo, seq];
-      const [end] = readEnd.all(...start, toUs) as unknown as TimeEntry[];
-      const [endUs, endSeq] = end ?? [toUs, 0];
-      const bounds = [...start, endUs, endUs, teamNo, endSeq, teamNo, lastSeq];
-      yield read.all(...bounds, ...this.#where.values);
-      if (!end) return;
-      [us, seq] = end;
+    const read = this.#prepare(`${after} and key <= ${rowIdOf}`, this.#filter, index.table);
+    for (let seq = 0; seq < lastSeq;) {
+      const start = [teamNo, us, teamNo, seq, teamNo];
+      const [end] = readEnd.all(...start, lastSeq) as unknown as [number][];
+      const [endSeq] = end ?? [lastSeq];
+      yield read.all(...start, endSeq, ...this.#filter.values);
+      seq = endSeq;
     }
   }
 
@@ -142,41 +171,29 @@ class Reading {
     // The filter leaves out other values with the same hash.
     const lookUp = prepareLookups(this.#db, false);
     const { teamNo, firstSeq, lastSeq } = this.#team;
-    let isFirst = true;
-    const read = this.#prepare('key in (select (? << 40) | value from json_each(?))');
+    const { range } = this.query;
+    const read = this.#prepare('key in (select (? << 40) | value from json_each(?))', this.#where);
     const found = lookUpAll(values, lastSeq + 1, async (value, beforeSeq) =>
       lookUp(this.#team, field, value, beforeSeq),
     );
+    let isFirst = true;
     for await (const seqs of found) {
       yield read.all(teamNo, JSON.stringify(seqs), ...this.#where.values);
       const oldestSeq = seqs.at(-1) ?? firstSeq;
-      const { range } = this.query;
       const isMore = isFirst && seqs.length >= limits.lookupRowsMax;
       isFirst = false;
       if (!range || !isMore) continue;
       // If the older ones of a busy user are as frequent, the range may have fewer traces than are left to look up.
       const left = (seqs.length * (oldestSeq - firstSeq)) / (lastSeq - oldestSeq + 1);
-      if (!this.#isShort(range, Math.min(left / 2, limits.lookupInsteadRowsMax))) continue;
+      if (!isShort(this.#db, teamNo, range, left / 2)) continue;
       yield* this.byTime(range, tracesByTime, oldestSeq - 1);
       return;
     }
   }
 
-  /** Whether a range has at most this many traces. */
-  #isShort({ fromUs, toUs }: TimeRange, count: number): boolean {
-    const read = prepareArrays(
-      this.#db,
-      `select 1 from traces where ${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ? limit 1 offset ?`,
-    );
-    return read.all(this.#team.teamNo, fromUs, toUs, Math.floor(count)).length === 0;
-  }
-
-  #prepare(where: string, traces = 'traces'): ArrayStatement {
+  #prepare(where: string, { text }: FilterSql, traces = 'traces'): ArrayStatement {
     const tables = this.#hasMetadata ? `${traces} left join trace_payloads using (key)` : traces;
-    return prepareArrays(
-      this.#db,
-      `select ${this.#columns} from ${tables} where ${where}${this.#where.text}`,
-    );
+    return prepareArrays(this.#db, `select ${this.#columns} from ${tables} where ${where}${text}`);
   }
 }
 

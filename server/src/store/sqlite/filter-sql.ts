@@ -1,7 +1,7 @@
 import type { QueryField, TraceFilter } from '../../core/query.ts';
 import { columnOf } from '../../core/trace-fields.ts';
 
-/** A condition and its values. The text depends only on the fields of the filter, so its statement can be prepared once. */
+/** A condition and its values. The text depends only on the fields and on whether each has one value, so its statement can be prepared once. */
 export interface FilterSql {
   /** Begins with `and` for each field; empty if there is no filter. */
   text: string;
@@ -16,6 +16,8 @@ export function filterSql(filter: TraceFilter, prefix: string): FilterSql {
     if (accepted === 'set') return { text: `${column} is not null`, values: [] };
     if (field === 'status') return { text: statusSql(column, accepted), values: [] };
     const values = accepted.filter((value) => value !== null);
+    // Several times as fast as a list.
+    if (accepted.length === 1 && values.length === 1) return { text: `${column} = ?`, values };
     return {
       text: `(${column} in (select value from json_each(?)) or (? and ${column} is null))`,
       values: [JSON.stringify(values), accepted.includes(null) ? 1 : 0],

@@ -3,6 +3,7 @@ import { daysPerWeek } from '../../core/calendar.ts';
 import { grainNumbers } from '../../core/dimensions.ts';
 import { MeasuresSum } from '../../core/measures-sum.ts';
 import type { Tile } from '../../core/query-plan.ts';
+import { RecentMap } from '../../core/recent-map.ts';
 import type { Group } from '../../core/rollup.ts';
 import type { KeptRollup } from '../../core/tally-sheet.ts';
 import { limits } from '../../limits.ts';
@@ -28,9 +29,7 @@ export class KeptRollups {
   readonly #changes: BucketChanges;
   readonly #countRows;
   readonly #readRows;
-  /** The least recently used first. */
-  readonly #buckets = new Map<string, KeptBucket>();
-  #bytes = 0;
+  readonly #buckets = new RecentMap<KeptBucket>(limits.keptRollupBytesMax, ({ bytes }) => bytes);
   /** The same object for all buckets of a group, so that a question looks at its values once. */
   #groups = new Map<string, Group>();
 
@@ -55,7 +54,7 @@ export class KeptRollups {
       const name = nameOf(team, plan, tile, bucket);
       const kept = this.#buckets.get(name);
       if (kept?.generation === generation && kept.changes === changes) {
-        this.#keep(name, kept);
+        this.#buckets.keep(name, kept);
         found.push(kept.rollups);
       } else {
         changed.set(bucket, changes);
@@ -70,7 +69,12 @@ export class KeptRollups {
         found.push(rollups);
         const bytes = rollups.reduce((sum, { group }) => sum + bytesOf(group), bucketBytes);
         const changes = changed.get(bucket) ?? 0;
-        this.#keep(nameOf(team, plan, tile, bucket), { generation, changes, rollups, bytes });
+        this.#buckets.keep(nameOf(team, plan, tile, bucket), {
+          generation,
+          changes,
+          rollups,
+          bytes,
+        });
       }
     }
     return { rollups: found, read };
@@ -101,21 +105,6 @@ export class KeptRollups {
       this.#groups.set(name, group);
     }
     return group;
-  }
-
-  #keep(name: string, bucket: KeptBucket): void {
-    this.#forget(name);
-    this.#buckets.set(name, bucket);
-    this.#bytes += bucket.bytes;
-    for (const oldest of this.#buckets.keys()) {
-      if (this.#bytes <= limits.keptRollupBytesMax) return;
-      this.#forget(oldest);
-    }
-  }
-
-  #forget(name: string): void {
-    this.#bytes -= this.#buckets.get(name)?.bytes ?? 0;
-    this.#buckets.delete(name);
   }
 }
 

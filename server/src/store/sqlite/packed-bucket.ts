@@ -1,4 +1,5 @@
 import type { MeasuresSum } from '../../core/measures-sum.ts';
+import { hashBytes, hexOf } from './group-directory.ts';
 import type { GroupDirectory } from './group-directory.ts';
 
 /** The rollups of one bucket, as short as they are stored. */
@@ -41,20 +42,16 @@ export function addRollup(
 }
 
 /**
- * What a statement selects so that many rollups come as one text. SQLite writes it, and this file reads it, in a tenth of the time that an
- * array of blobs for each row takes.
+ * What a statement selects so that many rollups come as one blob, which takes a fifth of the time that an array of values for each row
+ * takes. SQLite joins the bytes as if they were text, and does not look into them.
  */
-export const packedText = `group_concat(hex(group_hash) || calls || 'G' || hex(sums) || 'G' || hex(latencies) || 'G', '')`;
+export const packedBlob = `cast(group_concat(
+  group_hash || calls || ',' || length(sums) || ',' || length(latencies) || ',' || sums || latencies, '') as blob)`;
 
-const hashDigits = 32;
-const delimiter = 'G'.charCodeAt(0);
+const comma = ','.charCodeAt(0);
+const zero = '0'.charCodeAt(0);
 
-const digitValues = new Uint8Array(128);
-for (const [value, digit] of '0123456789ABCDEF'.split('').entries()) {
-  digitValues[digit.charCodeAt(0)] = value;
-}
-
-/** Packs texts of one bucket. */
+/** Packs blobs of one bucket. */
 export class BucketPacker {
   readonly #directory: GroupDirectory;
   #groups: number[] = [];
@@ -71,19 +68,20 @@ export class BucketPacker {
     return this.#length;
   }
 
-  add(text: string): void {
-    this.#makeRoom(text.length);
-    const chars = Buffer.from(text, 'latin1');
-    let row = 0;
-    for (const number of this.#numbersIn(text)) {
-      const start = this.#length;
-      row = this.#addRollup(chars, row + hashDigits);
+  add(blob: Uint8Array): void {
+    const rows = rowsIn(blob);
+    this.#learn(blob, rows);
+    this.#makeRoom(blob.length);
+    for (const { hashAt, calls, sumsAt, latenciesAt, end } of rows) {
+      const number = this.#directory.numberOf(blob, hashAt);
       // Its group is missing, so no question can be about it.
-      if (number === undefined) this.#length = start;
-      else {
-        this.#groups.push(number);
-        this.#starts.push(start);
-      }
+      if (number === null) continue;
+      this.#groups.push(number);
+      this.#starts.push(this.#length);
+      this.#addVarint(calls);
+      this.#addVarint(latenciesAt - sumsAt);
+      // Far faster than copying so few bytes with `set`.
+      for (let at = sumsAt; at < end; at++) this.#bytes[this.#length++] = blob[at] ?? 0;
     }
   }
 
@@ -95,35 +93,10 @@ export class BucketPacker {
     };
   }
 
-  /** The number of the group of each rollup. */
-  #numbersIn(text: string): (number | undefined)[] {
-    const directory = this.#directory;
-    const numbers: (number | undefined)[] = [];
-    const unknown = new Map<number, string>();
-    for (let at = 0; at < text.length;) {
-      const hash = text.slice(at, at + hashDigits);
-      const number = directory.numberOf(hash);
-      if (number === undefined) unknown.set(numbers.length, hash);
-      numbers.push(number);
-      at += hashDigits;
-      for (let part = 0; part < 3; part++) at = text.indexOf('G', at) + 1;
-    }
-    if (unknown.size > 0) directory.learn([...unknown.values()]);
-    for (const [row, hash] of unknown) numbers[row] = directory.numberOf(hash);
-    return numbers;
-  }
-
-  /** Returns where the next rollup begins in the text. */
-  #addRollup(chars: Uint8Array, from: number): number {
-    let at = from;
-    let calls = 0;
-    for (; chars[at] !== delimiter; at++) calls = calls * 10 + (digitValues[chars[at] ?? 0] ?? 0);
-    const sumsAt = at + 1;
-    const sumsEnd = chars.indexOf(delimiter, sumsAt);
-    this.#addVarint(calls);
-    this.#addVarint((sumsEnd - sumsAt) / 2);
-    this.#addHex(chars, sumsAt);
-    return this.#addHex(chars, sumsEnd + 1) + 1;
+  #learn(blob: Uint8Array, rows: readonly BlobRow[]): void {
+    const unknown = rows.filter(({ hashAt }) => this.#directory.numberOf(blob, hashAt) === null);
+    if (unknown.length === 0) return;
+    this.#directory.learn(unknown.map(({ hashAt }) => hexOf(blob, hashAt)));
   }
 
   #addVarint(value: number): void {
@@ -134,22 +107,47 @@ export class BucketPacker {
     this.#bytes[this.#length++] = rest;
   }
 
-  /** Returns where the delimiter is. */
-  #addHex(chars: Uint8Array, from: number): number {
-    const bytes = this.#bytes;
-    let at = from;
-    for (; chars[at] !== delimiter; at += 2) {
-      const high = digitValues[chars[at] ?? 0] ?? 0;
-      bytes[this.#length++] = high * 16 + (digitValues[chars[at + 1] ?? 0] ?? 0);
-    }
-    return at;
-  }
-
-  /** A text is always longer than what is packed of it. */
-  #makeRoom(chars: number): void {
-    if (this.#length + chars <= this.#bytes.length) return;
-    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, this.#length + chars));
+  /** A blob is always longer than what is packed of it. */
+  #makeRoom(bytes: number): void {
+    if (this.#length + bytes <= this.#bytes.length) return;
+    const larger = new Uint8Array(Math.max(2 * this.#bytes.length, this.#length + bytes));
     larger.set(this.#bytes.subarray(0, this.#length));
     this.#bytes = larger;
   }
+}
+
+/** A rollup in a blob. */
+interface BlobRow {
+  hashAt: number;
+  calls: number;
+  sumsAt: number;
+  latenciesAt: number;
+  end: number;
+}
+
+function rowsIn(blob: Uint8Array): BlobRow[] {
+  const rows: BlobRow[] = [];
+  let at = 0;
+  const readNumber = (): number => {
+    let value = 0;
+    for (; at < blob.length && blob[at] !== comma; at++)
+      value = value * 10 + (blob[at] ?? 0) - zero;
+    at += 1;
+    return value;
+  };
+  while (at < blob.length) {
+    const hashAt = at;
+    at += hashBytes;
+    const calls = readNumber();
+    const sumsLength = readNumber();
+    const latenciesLength = readNumber();
+    const latenciesAt = at + sumsLength;
+    const end = latenciesAt + latenciesLength;
+    if (!(end >= latenciesAt && latenciesAt >= at && end <= blob.length)) {
+      throw new RangeError('a stored rollup is cut off');
+    }
+    rows.push({ hashAt, calls, sumsAt: at, latenciesAt, end });
+    at = end;
+  }
+  return rows;
 }

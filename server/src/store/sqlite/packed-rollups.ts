@@ -1,11 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { grainNumbers } from '../../core/dimensions.ts';
 import type { Tile } from '../../core/query-plan.ts';
+import { RecentMap } from '../../core/recent-map.ts';
 import { limits } from '../../limits.ts';
 import { BucketChanges } from './bucket-changes.ts';
 import { prepareArrays } from './counted-traces.ts';
 import { GroupDirectory } from './group-directory.ts';
-import { BucketPacker, bytesOf, packedText } from './packed-bucket.ts';
+import { BucketPacker, bytesOf, packedBlob } from './packed-bucket.ts';
 import type { PackedBucket } from './packed-bucket.ts';
 import { PackedRun } from './packed-run.ts';
 import { groupColumns } from './rollup-values.ts';
@@ -20,6 +21,13 @@ interface KeptBucket {
   directory: GroupDirectory;
   changes: number;
   packed: PackedBucket;
+}
+
+/** Buckets that are added up later. */
+interface OpenRun {
+  run: PackedRun;
+  directory: GroupDirectory;
+  changes: number;
 }
 
 /** A bucket of a tile, with the groups of its rollups. */
@@ -38,9 +46,11 @@ export class PackedRollups {
   readonly #changes: BucketChanges;
   readonly #readRows;
   readonly #readGroups;
-  /** The least recently used first. */
-  readonly #buckets = new Map<string, KeptBucket>();
-  #bytes = 0;
+  readonly #buckets: RecentMap<KeptBucket>;
+  /** What is added up while no question waits, by its name in `#buckets`. */
+  readonly #runs: RecentMap<OpenRun>;
+  /** Buckets that take more memory than may be kept. They never become smaller. */
+  readonly #tooLarge = new WeakMap<GroupDirectory, Set<string>>();
   /** The groups of a team and set; null if they are too many. The least recently used first. */
   readonly #directories = new Map<
     string,
@@ -49,12 +59,14 @@ export class PackedRollups {
 
   constructor(db: DatabaseSync, bounds: KeptBounds = limits) {
     this.#bounds = bounds;
+    this.#buckets = new RecentMap(bounds.keptRollupBytesMax, ({ packed }) => bytesOf(packed));
+    this.#runs = new RecentMap(bounds.keptRollupBytesMax, ({ run }) => run.bytes);
     this.#changes = new BucketChanges(db);
     this.#readRows = prepareArrays(
       db,
-      `select count(*), hex(max(group_hash)), ${packedText} from (
+      `select count(*), max(group_hash), ${packedBlob} from (
          select group_hash, calls, sums, latencies from rollup_rows
-         where team_no = ? and generation = ? and set_no = ? and grain = ? and bucket = ? and group_hash > unhex(?)
+         where team_no = ? and generation = ? and set_no = ? and grain = ? and bucket = ? and group_hash > ?
          order by group_hash limit ${chunkRows})`,
     );
     this.#readGroups = prepareArrays(
@@ -88,28 +100,43 @@ export class PackedRollups {
     if (isRun) {
       const kept = this.#buckets.get(runName);
       if (kept?.directory === directory && kept.changes === runChanges) {
-        this.#keep(runName, kept);
+        this.#buckets.keep(runName, kept);
         yield { bucket: first, packed: kept.packed, directory };
         return;
       }
     }
-    const run = isRun ? new PackedRun(this.#bounds.keptRollupBytesMax / 4) : null;
+    const bytesMax = this.#bounds.keptRollupBytesMax;
+    const run = isRun ? new PackedRun(bytesMax / 4, bytesMax) : null;
     for (const [bucket, changes] of allChanges) {
       let kept = this.#buckets.get(`${name} ${bucket}`);
       if (kept?.directory !== directory || kept.changes !== changes) {
-        const packed = how.isKeptOnly ? null : this.#read(team, plan, tile, bucket, directory);
+        const isSkipped = how.isKeptOnly || this.#tooLarge.get(directory)?.has(`${name} ${bucket}`);
+        const packed = isSkipped ? null : this.#read(team, plan, tile, bucket, directory);
         if (!packed) {
           yield null;
           return;
         }
         kept = { directory, changes, packed };
       }
-      this.#keep(`${name} ${bucket}`, kept);
+      this.#buckets.keep(`${name} ${bucket}`, kept);
       run?.add(kept.packed);
       yield { bucket, packed: kept.packed, directory };
     }
-    const packed = run?.packed();
-    if (packed) this.#keep(runName, { directory, changes: runChanges, packed });
+    if (run) this.#runs.keep(runName, { run, directory, changes: runChanges });
+  }
+
+  /** Adds up the buckets of the last questions that had many, so that the same ones are answered faster next time. */
+  *mergeRuns(): Generator<undefined, void> {
+    for (const [name, { run, directory, changes }] of this.#runs) {
+      this.#runs.forget(name);
+      const packed = yield* run.packed();
+      if (packed) this.#buckets.keep(name, { directory, changes, packed });
+    }
+  }
+
+  /** How many buckets of a tile have rollups. */
+  countBuckets(team: TeamSnapshot, plan: RollupPlan, tile: Tile): number {
+    return this.#changes.of(team, plan.set, tile).size;
   }
 
   /** Null if there are too many groups, or if their rollups take more memory than may be kept. */
@@ -122,11 +149,15 @@ export class PackedRollups {
   ): PackedBucket | null {
     const packer = new BucketPacker(directory);
     const key = [teamNo, marks.generation, set.number, grain, bucket];
-    for (let after = ''; ;) {
+    for (let after: Uint8Array = new Uint8Array(); ;) {
       const [row] = this.#readRows.all(...key, after);
-      const [count, last, text] = row as unknown as [number, string, string | null];
-      if (text !== null) packer.add(text);
-      if (packer.length > this.#bounds.keptRollupBytesMax) return null;
+      const [count, last, blob] = row as unknown as [number, Uint8Array, Uint8Array | null];
+      if (blob !== null) packer.add(blob);
+      if (packer.length > this.#bounds.keptRollupBytesMax) {
+        const name = `${nameOf(teamNo, set)} ${grain} ${bucket}`;
+        this.#tooLarge.getOrInsertComputed(directory, () => new Set<string>()).add(name);
+        return null;
+      }
       if (directory.bytes > this.#bounds.keptGroupBytesMax) {
         this.#forgetBuckets(directory);
         this.#directories.set(nameOf(teamNo, set), {
@@ -172,29 +203,12 @@ export class PackedRollups {
 
   #forgetBuckets(directory: GroupDirectory | null): void {
     for (const [name, kept] of this.#buckets) {
-      if (kept.directory === directory) this.#forget(name);
+      if (kept.directory === directory) this.#buckets.forget(name);
     }
-  }
-
-  #keep(name: string, kept: KeptBucket): void {
-    this.#forget(name);
-    this.#buckets.set(name, kept);
-    this.#bytes += bytesOf(kept.packed);
-    for (const oldest of this.#buckets.keys()) {
-      if (this.#bytes <= this.#bounds.keptRollupBytesMax) return;
-      this.#forget(oldest);
-    }
-  }
-
-  #forget(name: string): void {
-    const kept = this.#buckets.get(name);
-    if (!kept) return;
-    this.#bytes -= bytesOf(kept.packed);
-    this.#buckets.delete(name);
   }
 }
 
-/** Rollups that come as one text. */
+/** Rollups that come as one blob. */
 const chunkRows = 1_024;
 const directoriesMax = 1_000;
 /** Buckets that are worth adding up for the next question. */

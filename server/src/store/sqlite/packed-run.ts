@@ -3,34 +3,45 @@ import { VarintWriter } from '../../core/varint.ts';
 import { addRollup, bytesOf } from './packed-bucket.ts';
 import type { PackedBucket } from './packed-bucket.ts';
 
-/** Adds up buckets with groups of the same directory while they are read, so that next time each group is one rollup. */
+/**
+ * Adds up buckets with groups of the same directory, so that next time each group is one rollup. This takes about as long as reading them,
+ * so it is done while no question waits, unless they would take too much memory until then.
+ */
 export class PackedRun {
   readonly #bytesMax: number;
+  readonly #partBytesMax: number;
   #merged: PackedBucket | null = null;
   /** Those that are not merged yet. */
   #parts: PackedBucket[] = [];
   #partBytes = 0;
   #isTooLarge = false;
 
-  constructor(bytesMax: number) {
+  /** Memory for the sum, and for the buckets that are gathered before they are added up. */
+  constructor(bytesMax: number, partBytesMax: number) {
     this.#bytesMax = bytesMax;
+    this.#partBytesMax = partBytesMax;
+  }
+
+  /** What the buckets take that are not added up yet. */
+  get bytes(): number {
+    return this.#partBytes;
   }
 
   add(bucket: PackedBucket): void {
     if (this.#isTooLarge) return;
     this.#parts.push(bucket);
     this.#partBytes += bytesOf(bucket);
-    if (this.#partBytes > this.#bytesMax) this.#merge();
+    if (this.#partBytes > this.#partBytesMax) for (const _ of this.#merge());
   }
 
-  /** Null if it takes too much memory. */
-  packed(): PackedBucket | null {
-    if (!this.#isTooLarge) this.#merge();
+  /** Null if it takes too much memory. Can be interrupted after each group. */
+  *packed(): Generator<undefined, PackedBucket | null> {
+    if (!this.#isTooLarge) yield* this.#merge();
     return this.#merged;
   }
 
-  #merge(): void {
-    const merged = mergePacked(this.#merged ? [this.#merged, ...this.#parts] : this.#parts);
+  *#merge(): Generator<undefined, void> {
+    const merged = yield* mergePacked(this.#merged ? [this.#merged, ...this.#parts] : this.#parts);
     this.#isTooLarge = bytesOf(merged) > this.#bytesMax;
     this.#merged = this.#isTooLarge ? null : merged;
     this.#parts = [];
@@ -39,7 +50,7 @@ export class PackedRun {
 }
 
 /** One group after the other: the histograms of all groups at once would need far more memory. */
-function mergePacked(buckets: readonly PackedBucket[]): PackedBucket {
+function* mergePacked(buckets: readonly PackedBucket[]): Generator<undefined, PackedBucket> {
   const { ends, owners, places } = rowsByGroup(buckets);
   const writer = new VarintWriter(64 * 1024);
   const groups: number[] = [];
@@ -60,6 +71,7 @@ function mergePacked(buckets: readonly PackedBucket[]): PackedBucket {
     writer.writeNumber(sums.length);
     writer.writeBytes(sums);
     writer.writeBytes(latencies);
+    yield;
   }
   starts.push(writer.length);
   return {

@@ -26,6 +26,7 @@ import type {
   SearchQuestion,
   ToReading,
 } from './reading-messages.ts';
+import { RememberedTraces } from './remembered-traces.ts';
 import { prepareSearches } from './search-driver.ts';
 import { failureOf } from './sqlite-failures.ts';
 import { TallyReader } from './tally-reader.ts';
@@ -35,17 +36,53 @@ const port = parentPort;
 const db = openReading((workerData as ReadingData).path);
 prepareGroupLists(db);
 const reader = new TallyReader(db);
+const memory = new RememberedTraces(db);
 const driverOf = prepareSearches(db);
 
 /** Lists that are being read. Null while one is being gathered. */
 const lists = new Map<number, GroupList | null>();
 let tables = 0;
+const preparationMs = 5;
+
+/** Questions that wait for their answer. */
+let waiting = 0;
+let preparation: Generator<undefined, void> | null = null;
+let isPlanned = false;
 
 port.on('message', ({ ticket, question }: ToReading) => {
-  replyTo(ticket, question).then(reply, (error: unknown) =>
-    reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
-  );
+  waiting += 1;
+  replyTo(ticket, question)
+    .then(reply, (error: unknown) =>
+      reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
+    )
+    .finally(() => {
+      waiting -= 1;
+      planPreparation();
+    });
 });
+
+function planPreparation(): void {
+  if (isPlanned) return;
+  isPlanned = true;
+  setImmediate(prepare);
+}
+
+/** Goes on until it is done or the next question comes, which waits for no more than a moment. */
+function prepare(): void {
+  isPlanned = false;
+  if (waiting > 0) return;
+  preparation ??= reader.prepare();
+  const endMs = performance.now() + preparationMs;
+  try {
+    let isDone = false;
+    while (!isDone && performance.now() < endMs) isDone = preparation.next().done === true;
+    if (isDone) preparation = null;
+    else planPreparation();
+  } catch {
+    // A question that needs what cannot be read says so.
+    preparation = null;
+  }
+}
 
 async function replyTo(ticket: number, question: ToReading['question']): Promise<FromReading> {
   switch (question.kind) {
@@ -143,7 +180,8 @@ async function gather(
   });
   if (begun === null) return listOf([], null);
   if (!('team' in begun)) return begun;
-  return listOf(await evaluate(db, begun), rowsMax);
+  const sheet = await evaluate(db, begun, memory);
+  return listOf(sheet.tallies(), rowsMax);
 }
 
 function talliesOf(sheet: TallySheet | null): Tally[] {
@@ -167,7 +205,9 @@ async function rank({ teamId, query, order, groupsMax }: RankQuestion): Promise<
   });
   if (begun === null) return reportOn(query, [], order, groupsMax);
   if ('report' in begun) return begun.report;
-  return reportOn(query, await evaluate(db, begun), order, groupsMax);
+  const sheet = await evaluate(db, begun, memory);
+  const tallies = query.interval === null ? sheet.unsorted() : sheet.tallies();
+  return reportOn(query, tallies, order, groupsMax);
 }
 
 function packReport({ rows, other, totals, groups }: Report): PackedReport {

@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { calendarOf } from '../../core/calendar.ts';
 import type { DimensionSet, RollSpeed } from '../../core/dimensions.ts';
+import { RecentMap } from '../../core/recent-map.ts';
 import { RollupFold } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
 import { openCountedTraces } from './counted-traces.ts';
@@ -11,8 +12,6 @@ interface Tail {
   rolledSeq: number;
   /** The last trace that is in the fold. */
   lastSeq: number;
-  /** How many of its sums are counted in the cache's total. */
-  keptSums: number;
   fold: RollupFold;
 }
 
@@ -22,9 +21,7 @@ interface Tail {
  */
 export class TailCache {
   readonly #traces;
-  /** The least recently used first. */
-  readonly #tails = new Map<string, Tail>();
-  #sums = 0;
+  readonly #tails = new RecentMap<Tail>(limits.tailSumsKeptMax, ({ fold }) => fold.size);
 
   constructor(db: DatabaseSync) {
     this.#traces = openCountedTraces(db);
@@ -61,7 +58,9 @@ export class TailCache {
     const range = { afterSeq: tail.lastSeq, toSeq: lastSeq };
     this.#traces.each(teamNo, range, allRows, (trace) => tail.fold.add(trace));
     tail.lastSeq = lastSeq;
-    this.#keep(nameOf(team, speed), tail);
+    const name = nameOf(team, speed);
+    if (tail.fold.size > 0) this.#tails.keep(name, tail);
+    else this.#tails.forget(name);
     return tail.fold;
   }
 
@@ -74,25 +73,7 @@ export class TailCache {
     const isSame = known?.generation === generation && known.rolledSeq === rolledSeq;
     if (isSame && known.lastSeq <= lastSeq) return known;
     const fold = new RollupFold(speed, calendarOf(marks.timeZone));
-    return { generation, rolledSeq, lastSeq: rolledSeq, keptSums: 0, fold };
-  }
-
-  #forget(name: string): void {
-    this.#sums -= this.#tails.get(name)?.keptSums ?? 0;
-    this.#tails.delete(name);
-  }
-
-  #keep(name: string, tail: Tail): void {
-    this.#forget(name);
-    const sums = tail.fold.size;
-    if (sums === 0) return;
-    this.#tails.set(name, tail);
-    tail.keptSums = sums;
-    this.#sums += sums;
-    for (const oldest of this.#tails.keys()) {
-      if (this.#sums <= limits.tailSumsKeptMax) return;
-      this.#forget(oldest);
-    }
+    return { generation, rolledSeq, lastSeq: rolledSeq, fold };
   }
 }
 

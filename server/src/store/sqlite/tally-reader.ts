@@ -3,7 +3,7 @@ import { calendarOf } from '../../core/calendar.ts';
 import type { Calendar } from '../../core/calendar.ts';
 import { isInRange } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
-import { planQuery } from '../../core/query-plan.ts';
+import { planQuery, tileOfAllTime, tilesOutside } from '../../core/query-plan.ts';
 import type { QueryPlan, Tile } from '../../core/query-plan.ts';
 import { startOfBucket } from '../../core/rollup.ts';
 import type { Rollup, RollupFold } from '../../core/rollup.ts';
@@ -21,7 +21,8 @@ import { StatementCache } from './statement-cache.ts';
 import { TailCache } from './tail-cache.ts';
 import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
-import { tileKey, tileReads } from './tile-sql.ts';
+import { namedReads, tileKey, tileReads } from './tile-sql.ts';
+import type { TileReads } from './tile-sql.ts';
 
 /** How much one read may take. */
 export interface ReadBounds {
@@ -30,9 +31,14 @@ export interface ReadBounds {
   rollupRowsMax: number;
 }
 
+/** How much is kept in memory, and which way to read rollups is best. */
+export type ReaderBounds = KeptBounds &
+  Readonly<Record<'bucketsOfAllTime' | 'fewGroupsMax', number>>;
+
 /** Answers queries on one connection, from rollups and the tail after them. */
 export class TallyReader {
   readonly #db: DatabaseSync;
+  readonly #bounds: ReaderBounds;
   readonly #snapshotOf;
   readonly #tails: TailCache;
   readonly #statements: StatementCache;
@@ -40,8 +46,9 @@ export class TallyReader {
   readonly #kept: KeptRollups;
   readonly #packed: PackedRollups;
 
-  constructor(db: DatabaseSync, bounds: KeptBounds = limits) {
+  constructor(db: DatabaseSync, bounds: ReaderBounds = limits) {
     this.#db = db;
+    this.#bounds = bounds;
     this.#snapshotOf = prepareSnapshots(db);
     this.#tails = new TailCache(db);
     this.#kept = new KeptRollups(db);
@@ -70,6 +77,11 @@ export class TallyReader {
     });
   }
 
+  /** Prepares for questions that were asked before, a little at a time. */
+  *prepare(): Generator<undefined, void> {
+    yield* this.#packed.mergeRuns();
+  }
+
   /** All tallies, or null if that would take more than the bounds allow. */
   gather(teamId: string, query: TallyQuery, bounds: ReadBounds): Tally[] | null {
     const found = this.withPlan(teamId, query, (team, plan, calendar) => {
@@ -93,18 +105,18 @@ export class TallyReader {
     query: TallyQuery,
     { rollupRowsMax }: ReadBounds,
   ): boolean {
-    const { areFew } = tileReads(query, plan);
+    const reads = tileReads(query, plan);
     let left = rollupRowsMax;
     for (const tile of plan.tiles) {
-      if (query.sumsOnly && isKept(tile) && !areFew) {
+      if (query.sumsOnly && isKept(tile) && !reads.areFew) {
         const kept = this.#kept.ofTile(team, plan, tile, left);
         if (!kept) return false;
         for (const rollups of kept.rollups) for (const rollup of rollups) sheet.addKept(rollup);
         left -= kept.read;
       } else {
-        if (!areFew) left -= this.#countRows(team, plan, tile, left);
+        if (!reads.areFew) left -= this.#countRows(team, plan, tile, left);
         if (left < 0) return false;
-        for (const rollup of this.#rollups(team, plan, query, tile)) sheet.addStored(rollup);
+        for (const rollup of this.#rollups(team, plan, query, reads, tile)) sheet.addStored(rollup);
       }
       if (sheet.size > limits.tallyRowsMax) return false;
     }
@@ -123,38 +135,88 @@ export class TallyReader {
     talliesMax: number,
     whole = query,
   ): TallySheet | null {
-    let sheet = new TallySheet(whole, calendar);
-    let added = this.#addPacked(sheet, team, plan, query, talliesMax);
-    if (added === 'not packed') {
-      sheet = new TallySheet(whole, calendar);
-      added = this.#addRows(sheet, team, plan, query, plan.tiles, talliesMax);
+    const reads = this.#readsOf(team, plan, query);
+    const ways = reads.areFew ? [] : this.#packedWays(team, plan, query, reads, talliesMax);
+    ways.push((sheet) => this.#addRows(sheet, team, plan, query, reads, plan.tiles, talliesMax));
+    for (const add of ways) {
+      const sheet = new TallySheet(whole, calendar);
+      const added = add(sheet);
+      if (added === 'another way') continue;
+      if (added === 'too many') return null;
+      const tail = this.tail(team, plan);
+      return addTail(sheet, tail, plan, query, calendar, talliesMax) ? sheet : null;
     }
-    if (added === 'too many') return null;
-    const tail = this.tail(team, plan);
-    return addTail(sheet, tail, plan, query, calendar, talliesMax) ? sheet : null;
+    return null;
   }
 
-  /** Adds rollups from memory as far as possible. If they cannot be packed, some may have been added. */
-  #addPacked(
-    sheet: TallySheet,
+  /** If few groups match the filter, they are found among the sums over all time, so that only their rollups are read. */
+  #readsOf(team: TeamSnapshot, plan: RollupPlan, query: TallyQuery): TileReads {
+    const reads = tileReads(query, plan);
+    const isNarrow = Object.keys(query.filter).some((field) => field !== 'status');
+    if (reads.areNamed || !isNarrow) return reads;
+    const { fewGroupsMax } = this.#bounds;
+    const read = this.#statements.get(
+      `${reads.sqlOf('hex(r.group_hash)')} limit ${fewGroupsMax + 1}`,
+    );
+    const allTime = tileKey(team, plan, tileOfAllTime);
+    const found = read.all(...allTime, ...reads.values) as unknown as [string][];
+    return found.length > fewGroupsMax ? reads : namedReads(found.flat());
+  }
+
+  /** The ways to add up rollups that are kept in memory, best first. */
+  #packedWays(
     team: TeamSnapshot,
     plan: RollupPlan,
     query: TallyQuery,
+    reads: TileReads,
     talliesMax: number,
-  ): Added | 'not packed' {
-    const { areFew, areNamed } = tileReads(query, plan);
-    if (areFew) return 'not packed';
+  ): ((sheet: TallySheet) => Added | 'another way')[] {
     const hasIntervals = query.interval !== null;
-    const how = { isKeptOnly: areNamed, isOneSum: !hasIntervals };
-    const sums = new PackedSums(sheet, hasIntervals, talliesMax);
-    for (const tile of plan.tiles.filter(isPacked)) {
-      for (const bucket of this.#packed.ofTile(team, plan, tile, how)) {
-        if (bucket === null) return 'not packed';
-        if (!sums.add(tile.grain, bucket)) return 'too many';
+    const how = { isKeptOnly: reads.areNamed, isOneSum: !hasIntervals };
+    const addPacked = (sheet: TallySheet, tiles: readonly Tile[]): Added | 'another way' => {
+      const sums = new PackedSums(sheet, hasIntervals, talliesMax);
+      for (const tile of tiles) {
+        for (const bucket of this.#packed.ofTile(team, plan, tile, how)) {
+          if (bucket === null) return 'another way';
+          if (!sums.add(tile.grain, bucket)) return 'too many';
+        }
       }
-    }
+      return 'all';
+    };
+    const packed = plan.tiles.filter(isPacked);
     const others = plan.tiles.filter((tile) => !isPacked(tile));
-    return this.#addRows(sheet, team, plan, query, others, talliesMax);
+    const addOthers = (sheet: TallySheet): Added =>
+      this.#addRows(sheet, team, plan, query, reads, others, talliesMax);
+    const ways = [
+      (sheet: TallySheet) => {
+        const added = addPacked(sheet, packed);
+        return added === 'all' ? addOthers(sheet) : added;
+      },
+    ];
+    const outside = hasIntervals ? null : this.#outsideOf(team, plan, packed);
+    if (!outside) return ways;
+    return [
+      (sheet) => {
+        const rest = sheet.empty();
+        const isAll = addPacked(sheet, [tileOfAllTime]) === 'all';
+        if (!isAll || addPacked(rest, outside) !== 'all') return 'another way';
+        sheet.subtract(rest);
+        return addOthers(sheet);
+      },
+      ...ways,
+    ];
+  }
+
+  /**
+   * The tiles before and after those of a plan, if they have far fewer buckets: then it takes less time to subtract them from the sums over
+   * all time. Null if they do not.
+   */
+  #outsideOf(team: TeamSnapshot, plan: RollupPlan, tiles: readonly Tile[]): Tile[] | null {
+    const outside = tilesOutside(tiles, plan.set);
+    const countOf = (some: readonly Tile[]): number =>
+      some.reduce((sum, tile) => sum + this.#packed.countBuckets(team, plan, tile), 0);
+    const isWorthIt = outside && countOf(outside) + this.#bounds.bucketsOfAllTime < countOf(tiles);
+    return isWorthIt ? outside : null;
   }
 
   #addRows(
@@ -162,11 +224,12 @@ export class TallyReader {
     team: TeamSnapshot,
     plan: RollupPlan,
     query: TallyQuery,
+    reads: TileReads,
     tiles: readonly Tile[],
     talliesMax: number,
   ): Added {
     for (const tile of tiles) {
-      for (const rollup of this.#rollups(team, plan, query, tile)) {
+      for (const rollup of this.#rollups(team, plan, query, reads, tile)) {
         sheet.addStored(rollup);
         if (sheet.size > talliesMax) return 'too many';
       }
@@ -183,9 +246,9 @@ export class TallyReader {
     team: TeamSnapshot,
     plan: RollupPlan,
     query: TallyQuery,
+    { sqlOf, values }: TileReads,
     tile: Tile,
   ): Generator<StoredRollup> {
-    const { sqlOf, values } = tileReads(query, plan);
     const statement = this.#statements.get(sqlOf(storedColumns(query)));
     for (const row of statement.iterate(...tileKey(team, plan, tile), ...values)) {
       const [bucket, calls, isError, sums, latencies, ...group] = row as unknown as StoredValues;

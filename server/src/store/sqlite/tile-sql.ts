@@ -1,5 +1,6 @@
 import type { TallyQuery } from '../../core/query.ts';
 import type { Tile } from '../../core/query-plan.ts';
+import { limits } from '../../limits.ts';
 import { groupHashes } from '../group-hashes.ts';
 import { filterSql } from './filter-sql.ts';
 import { inTile, rollupTables } from './rollup-values.ts';
@@ -25,14 +26,7 @@ export interface TileReads {
 /** If the filter names the groups, they are looked up in each bucket of the tile, instead of reading the rollups of all groups. */
 export function tileReads({ filter }: TallyQuery, { set }: RollupPlan): TileReads {
   const hashes = groupHashes(filter, set);
-  if (hashes) {
-    return {
-      sqlOf: (columns) => `${everyBucket} select ${columns} from ${lookedUp}`,
-      values: [JSON.stringify(hashes.map((hash) => hash.toString('hex')))],
-      areNamed: true,
-      areFew: hashes.length <= fewMax,
-    };
-  }
+  if (hashes) return namedReads(hashes.map((hash) => hash.toString('hex')));
   const { text, values } = filterSql(filter, 'g.');
   return {
     sqlOf: (columns) => `select ${columns} from ${rollupTables()} where ${inTile}${text}`,
@@ -42,8 +36,15 @@ export function tileReads({ filter }: TallyQuery, { set }: RollupPlan): TileRead
   };
 }
 
-/** Both statuses of ten users. */
-const fewMax = 20;
+/** By the hashes of the groups, in hexadecimal digits. */
+export function namedReads(hashes: readonly string[]): TileReads {
+  return {
+    sqlOf: (columns) => `${everyBucket} select ${columns} from ${lookedUp}`,
+    values: [JSON.stringify(hashes)],
+    areNamed: true,
+    areFew: hashes.length <= limits.fewGroupsMax,
+  };
+}
 
 const inSet = 'team_no = ?1 and generation = ?2 and set_no = ?3 and grain = ?4';
 
