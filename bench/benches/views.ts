@@ -1,12 +1,12 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { needDashboard } from '../../server/test/support/dashboard.ts';
 import type { Bench, Finding } from '../lab/bench.ts';
 import { runProgram } from '../lab/children.ts';
 import type { Lab } from '../lab/lab.ts';
 import { openDashboard } from '../lab/page-requests.ts';
 import type { AskedRequest } from '../lab/page-requests.ts';
 import { startService } from '../lab/processes.ts';
-import { median } from '../lab/statistics.ts';
 
 const bench = 'views';
 const msMax = 300;
@@ -75,46 +75,65 @@ export const views: Bench = {
   name: bench,
   asks: 'every request of the dashboard on 1 M traces of 12 models, 40 features and 5,000 users, and searches for text',
   async run(lab) {
+    needDashboard();
     const { path, key } = await filled(lab);
+    const visits = await learnRequests(path, key);
+    // A new process, so that every view is new to it.
     const service = await startService(`sqlite:${path}`);
     const ask = openRequests(service.url, key);
-    const page = await openDashboard(service.url, key);
+    const askAll = (paths: readonly string[]): Promise<AskedRequest[]> =>
+      Promise.all(paths.map(async (request) => ({ request, ms: await msOf(ask('GET', request)) })));
+    // Starts the reading thread.
+    await ask('GET', '/analytics/by-user?last=2d');
     const findings: Finding[] = [];
-    try {
-      // Starts the reading thread, and reads the file into the page cache.
-      await page.visit('#/users?last=2d');
-      for (const [what, addressOf] of Object.entries(addresses)) {
-        const visits = await repeated(async (n) => {
-          // A new trace, so that no answer is cached.
-          await ask('POST', '/traces', { model: 'model-0', user_identifier: user(n) });
-          return page.visit(addressOf(n));
-        });
-        findings.push(finding(what, visits, msMax));
-      }
-      const list = await ask('GET', traces('session_id=session-7'));
-      const {
-        traces: [trace],
-      } = JSON.parse(list) as { traces: { id: string }[] };
-      findings.push(finding('a trace', [await page.visit(`#/traces/${trace?.id}`)], msMax));
-    } finally {
-      await page.close();
+    for (const [what, requests] of visits) {
+      const answered = await repeated(requests.length, async (n) => {
+        // A new trace, so that no answer is cached.
+        await ask('POST', '/traces', { model: 'model-0', user_identifier: user(n) });
+        return askAll(requests[n] ?? []);
+      });
+      findings.push(finding(what, answered, msMax));
     }
     for (const [what, requestOf] of Object.entries(searches)) {
-      const visits = await repeated(async (n) => {
-        const startMs = performance.now();
-        await ask('GET', requestOf(n));
-        return [{ request: requestOf(n), ms: performance.now() - startMs }];
-      });
-      findings.push(finding(what, visits, searchMsMax));
+      findings.push(
+        finding(what, await repeated(times, (n) => askAll([requestOf(n)])), searchMsMax),
+      );
     }
     await service.stop();
     return findings;
   },
 };
 
-async function repeated<T>(act: (n: number) => Promise<T>): Promise<T[]> {
+/**
+ * What the page requests in each visit of each view. The browser itself would take most of the two cores while the page is loading, so the
+ * requests are sent again without it.
+ */
+async function learnRequests(path: string, key: string): Promise<Map<string, string[][]>> {
+  const service = await startService(`sqlite:${path}`);
+  const page = await openDashboard(service.url, key);
+  const ask = openRequests(service.url, key);
+  const requests = new Map<string, string[][]>();
+  const visit = async (address: string): Promise<string[]> =>
+    (await page.visit(address)).map(({ request }) => request);
+  try {
+    for (const [what, addressOf] of Object.entries(addresses)) {
+      requests.set(what, await repeated(times, (n) => visit(addressOf(n))));
+    }
+    const list = await ask('GET', traces('session_id=session-7'));
+    const {
+      traces: [trace],
+    } = JSON.parse(list) as { traces: { id: string }[] };
+    requests.set('a trace', [await visit(`#/traces/${trace?.id}`)]);
+  } finally {
+    await page.close();
+    await service.stop();
+  }
+  return requests;
+}
+
+async function repeated<T>(count: number, act: (n: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
-  for (let n = 0; n < times; n++) results.push(await act(n));
+  for (let n = 0; n < count; n++) results.push(await act(n));
   return results;
 }
 
@@ -129,13 +148,19 @@ function openRequests(url: string, key: string) {
   };
 }
 
-/** The slowest request of each visit; of these the median. The requests of a visit are sent at the same time, as the page does. */
+async function msOf(act: Promise<unknown>): Promise<number> {
+  const startMs = performance.now();
+  await act;
+  return performance.now() - startMs;
+}
+
+/** The slowest request of all visits. The requests of a visit are sent at the same time, as the page does. */
 function finding(what: string, visits: readonly AskedRequest[][], goalMs: number): Finding {
   const slowest = visits.map((asked) => asked.reduce((a, b) => (b.ms > a.ms ? b : a)));
-  const value = median(slowest.map(({ ms }) => ms));
   const longest = slowest.reduce((a, b) => (b.ms > a.ms ? b : a));
-  const detail = `${visits[0]?.length} requests; at most ${longest.ms.toFixed(0)} ms: ${longest.request}`;
-  return { bench, what, value, unit: 'ms', goal: { atMost: goalMs }, detail };
+  const each = slowest.map(({ ms }) => ms.toFixed(0)).join(', ');
+  const detail = `${visits[0]?.length} requests; slowest of each visit ${each} ms; ${longest.request}`;
+  return { bench, what, value: longest.ms, unit: 'ms', goal: { atMost: goalMs }, detail };
 }
 
 /** A file of its own, kept with the others. */

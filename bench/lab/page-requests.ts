@@ -1,5 +1,3 @@
-import { execFileSync } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import type { Page, Request } from 'playwright-core';
 import { findBrowser } from '../../dashboard/test/support/browser.ts';
 
@@ -23,8 +21,6 @@ const pollMs = 20;
 const deadlineMs = 60_000;
 
 export async function openDashboard(url: string, key: string): Promise<DashboardPage> {
-  const build = fileURLToPath(new URL('../../dashboard/build.ts', import.meta.url));
-  execFileSync(process.execPath, [build, '--if-stale', '--or-fail']);
   const found = await findBrowser();
   if ('missing' in found) throw new Error(found.missing);
   const context = await found.browser.newContext({ viewport: { width: 1280, height: 800 } });
