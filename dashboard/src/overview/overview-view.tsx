@@ -5,7 +5,6 @@ import { EmptyState } from '../empty/empty-state.tsx';
 import { useQuery } from '../live/use-query.ts';
 import type { Loading } from '../live/loader.ts';
 import { Failure } from '../parts/failure.tsx';
-import { useNow } from '../parts/now.ts';
 import { Count, TotalCost } from '../parts/quantity.tsx';
 import { LoadingWords } from '../parts/skeleton.tsx';
 import { useStore } from '../parts/store.ts';
@@ -97,8 +96,7 @@ function answerOf({ state }: Loading<QueryReply>): QueryReply | null {
 
 /** The same question about the period before. It is over, so it is asked again only when its end moves. */
 function useBefore(route: OverviewRoute, asked: Asked, whole: QueryReply | null): Before | null {
-  const nowMs = useNow();
-  const span = whole === null ? null : previousPeriod(asked.range, whole, nowMs);
+  const span = whole === null ? null : previousPeriod(asked.range, whole, asked.nowMs);
   const filters = criteriaOf(route.question.filters);
   const loaded = useQuery(span && { filter: { ...spanParameters(span), ...filters } }, 'once');
   const reply = answerOf(loaded);

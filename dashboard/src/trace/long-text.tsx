@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from 'preact/hooks';
+import { useLayoutEffect, useRef, useState } from 'preact/hooks';
 import { exactCount } from '../format/count.ts';
 import { slicesOf } from './slices.ts';
 
@@ -61,7 +61,8 @@ export function LongText({
     if (hasMore && !isFull) frame.current = requestAnimationFrame(grow);
   };
 
-  useEffect(() => {
+  // Before the browser draws again: laying out the old text once more may take seconds if it is long.
+  useLayoutEffect(() => {
     rest.current = slicesOf(pieces(), firstChars, sliceChars);
     next.current = take(rest.current);
     shownChars.current = 0;

@@ -151,8 +151,11 @@ export async function signInLink(service: TestService, keyId: string): Promise<s
   return `${service.url}/#code=${await newCode(service, keyId)}`;
 }
 
-/** A failed test tells what one would have seen. */
-async function describePage({ t, page: shown, watch }: Visit): Promise<void> {
+/** A failed test tells what one would have seen, and which errors the server logged. */
+async function describePage({ t, service, page: shown, watch }: Visit): Promise<void> {
+  for (const line of service.log().split('\n')) {
+    if (line.includes('"level":"error"')) t.diagnostic(`server log: ${line.slice(0, 2_000)}`);
+  }
   try {
     const text = (await shown.locator('body').innerText({ timeout: 1_000 })).replaceAll(
       /\s+/g,

@@ -74,7 +74,12 @@ export function openReadingClient(
     // If the file was replaced, a new connection would read another database.
     const changed = files.changedBy();
     if (changed !== null) throw unavailable(changed);
-    thread = new ReadingThread(path);
+    try {
+      thread = new ReadingThread(path);
+    } catch (error) {
+      // The system allows no further threads.
+      throw unavailable(`the reading thread cannot be started: ${messageOf(error)}`);
+    }
     return thread;
   }
 

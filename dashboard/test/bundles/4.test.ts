@@ -1,3 +1,0 @@
-import { runDashboardBundle } from '../support/bundle.ts';
-
-await runDashboardBundle(4);
