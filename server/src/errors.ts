@@ -146,6 +146,13 @@ export class Failure extends Error {
   }
 }
 
+/** Nobody waits for the reply any more: the caller has hung up. This is no failure for the log. */
+export class CallerLeft extends Failure {
+  constructor() {
+    super('reads_busy');
+  }
+}
+
 export function fail(code: ErrorCode, details?: FailDetails): never {
   throw new Failure(code, details);
 }

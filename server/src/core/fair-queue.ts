@@ -1,3 +1,5 @@
+import { CallerLeft } from '../errors.ts';
+
 export interface FairQueueBounds {
   /** How many may run at once, for all teams together. */
   runningMax: number;
@@ -34,7 +36,7 @@ export class FairQueue {
       await new Promise<void>((resolve) => line.waiting.push(resolve));
     }
     try {
-      if (!isWanted()) throw this.#onFull();
+      if (!isWanted()) throw new CallerLeft();
       return await work();
     } finally {
       this.#end(teamId, line);

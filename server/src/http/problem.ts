@@ -1,5 +1,5 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from 'fastify';
-import { Failure, errorTable } from '../errors.ts';
+import { CallerLeft, Failure, errorTable } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { logRequest } from './reply-headers.ts';
 import type { FailureLog } from './failure-log.ts';
@@ -46,7 +46,7 @@ export function beginProblem(
   const route = request.routeOptions.url ?? null;
   reply.code(problem.status);
   const reason = isFailureOfService(problem.status) ? traceOf(failure) : undefined;
-  if (failures.admit({ code, route, reason })) {
+  if (!(failure instanceof CallerLeft) && failures.admit({ code, route, reason })) {
     const { logger } = failures;
     if (reason !== undefined) {
       logger.error({ request_id: request.id, code, reason }, 'request failed');

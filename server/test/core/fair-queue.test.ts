@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { FairQueue } from '../../src/core/fair-queue.ts';
+import { CallerLeft } from '../../src/errors.ts';
 
 const full = () => new Error('full');
 
@@ -63,7 +64,7 @@ test('work that is no longer wanted is not started, and gives its place back', a
       async () => void (isStarted = true),
       () => isWanted,
     ),
-    /full/,
+    CallerLeft,
   );
   const third = work.add('a', 'a3');
   isWanted = false;

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict';
+import { connect } from 'node:net';
+import { after, before, test } from 'node:test';
+import { startTestService } from '../support/service.ts';
+import type { TestService } from '../support/service.ts';
+
+let service: TestService;
+before(async () => {
+  service = await startTestService({ flags: { 'log-level': 'info' } });
+});
+after(() => service.stop());
+
+test('callers that hang up while their question waits are no errors in the log', async () => {
+  const { key } = await service.keyFor();
+  const traces = Array.from({ length: 1_000 }, (_, i) => ({
+    model: 'm',
+    input: `number ${i} ${'x'.repeat(2_000)}`,
+  }));
+  for (let batch = 0; batch < 3; batch++) {
+    assert.equal((await service.call(key, 'POST', '/traces/batch', { traces })).status, 201);
+  }
+  const search = '/traces?q=nowhere&limit=1';
+  const { hostname, port } = new URL(service.url);
+  // One search of a team runs at a time. The others wait, and are not begun any more.
+  await Promise.all(
+    Array.from({ length: 12 }, async () => {
+      const socket = connect(Number(port), hostname);
+      const closed = new Promise((resolve) => socket.once('close', resolve));
+      socket.write(`GET ${search} HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n\r\n`);
+      // Far less than a search takes.
+      setTimeout(() => socket.destroy(), 20);
+      await closed;
+    }),
+  );
+  // Runs after all of them.
+  assert.equal((await service.call(key, 'GET', search)).status, 200);
+  const errors = service
+    .log()
+    .split('\n')
+    .filter((line) => line.includes('"level":"error"'));
+  assert.deepEqual(errors, []);
+});
