@@ -74,12 +74,20 @@ let scratchDay = NaN;
 
 /** `2026-11-04` */
 export function formatDay(day: number): string {
-  return new Date(day * msPerDay).toISOString().slice(0, '2026-11-04'.length);
+  // Several times as fast as `toISOString`.
+  const date = new Date(day * msPerDay);
+  const year = String(date.getUTCFullYear()).padStart(4, '0');
+  return `${year}-${twoDigits(date.getUTCMonth() + 1)}-${twoDigits(date.getUTCDate())}`;
+}
+
+function twoDigits(value: number): string {
+  return value < 10 ? `0${value}` : String(value);
 }
 
 /** `Nov 4` */
 export function formatDayLabel(day: number): string {
-  // Of the form `Wed, 04 Nov 2026 00:00:00 GMT`.
-  const [, date, month] = new Date(day * msPerDay).toUTCString().split(' ');
-  return `${month} ${Number(date)}`;
+  const date = new Date(day * msPerDay);
+  return `${months[date.getUTCMonth()]} ${date.getUTCDate()}`;
 }
+
+const months = 'Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec'.split(' ');

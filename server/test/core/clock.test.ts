@@ -48,6 +48,16 @@ test('days change at midnight in UTC', () => {
   const midnight = us('2026-11-05T00:00:00Z');
   assert.equal(dayOf(midnight) - dayOf(midnight - 1), 1);
   assert.equal(formatDay(dayOf(midnight - 1)), '2026-11-04');
+  for (
+    let day = dayOf(us('1970-01-01T00:00:00Z'));
+    day <= dayOf(us('2199-12-31T00:00:00Z'));
+    day++
+  ) {
+    const date = new Date(day * 86_400_000);
+    const [, dayOfMonth, month] = date.toUTCString().split(' ');
+    assert.equal(formatDay(day), date.toISOString().slice(0, 10));
+    assert.equal(formatDayLabel(day), `${month} ${Number(dayOfMonth)}`);
+  }
   assert.equal(formatDayLabel(dayOf(midnight - 1)), 'Nov 4');
   assert.equal(formatDayLabel(dayOf(us('2024-02-29T12:00:00Z'))), 'Feb 29');
 });
