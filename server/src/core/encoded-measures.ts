@@ -1,3 +1,4 @@
+import { BucketWriter } from './bucket-writer.ts';
 import { compile } from './compile.ts';
 import type { Histogram } from './latency-histogram.ts';
 import { countNames, sumNames } from './measures.ts';
@@ -47,15 +48,9 @@ export function inOrder(latencies: Histogram): readonly BucketCount[] {
   return Array.from(buckets, (bucket) => [bucket, latencies.get(bucket) ?? 0]);
 }
 
-/** Each bucket is stored as the distance to the one before it. */
 function encodeLatencies(counts: readonly BucketCount[]): Uint8Array {
-  const writer = new VarintWriter(4 * counts.length);
-  let last = 0;
-  for (const [bucket, count] of counts) {
-    writer.writeNumber(bucket - last);
-    writer.writeNumber(count);
-    last = bucket;
-  }
+  const writer = new BucketWriter(4 * counts.length);
+  for (const [bucket, count] of counts) writer.write(bucket, count);
   return writer.bytes();
 }
 
@@ -86,14 +81,8 @@ const mergeSums = compile<
 /** A histogram may have hundreds of buckets of which a batch changes a few, so it is merged without being decoded. */
 function mergeLatencies(stored: Uint8Array, added: readonly BucketCount[]): Uint8Array {
   const reader = new VarintReader(stored);
-  const writer = new VarintWriter(stored.length + 8 * added.length);
-  let written = 0;
+  const writer = new BucketWriter(stored.length + 8 * added.length);
   let at = 0;
-  const write = (bucket: number, count: number): void => {
-    writer.writeNumber(bucket - written);
-    writer.writeNumber(count);
-    written = bucket;
-  };
   for (let bucket = 0; !reader.isAtEnd;) {
     bucket += reader.readNumber();
     let count = reader.readNumber();
@@ -101,10 +90,10 @@ function mergeLatencies(stored: Uint8Array, added: readonly BucketCount[]): Uint
       const [addedBucket = 0, addedCount = 0] = added[at] ?? [];
       if (addedBucket > bucket) break;
       if (addedBucket === bucket) count += addedCount;
-      else write(addedBucket, addedCount);
+      else writer.write(addedBucket, addedCount);
     }
-    write(bucket, count);
+    writer.write(bucket, count);
   }
-  for (const [bucket, count] of added.slice(at)) write(bucket, count);
+  for (const [bucket, count] of added.slice(at)) writer.write(bucket, count);
   return writer.bytes();
 }

@@ -1,6 +1,6 @@
+import { BucketWriter } from './bucket-writer.ts';
 import { bucketCount, percentile, rankOf, valueOfBucket } from './latency-histogram.ts';
 import type { Histogram } from './latency-histogram.ts';
-import { VarintWriter } from './varint.ts';
 
 /**
  * Adds up latency histograms. Most groups have few buckets, and there may be many groups, so a small histogram is a list that is searched;
@@ -97,18 +97,12 @@ export class LatencyCounts {
   /** As it is stored. */
   encoded(): Uint8Array {
     const few = this.#few().sort(([a], [b]) => a - b);
-    const writer = new VarintWriter();
-    let last = 0;
-    const write = (bucket: number, count: number): void => {
-      writer.writeNumber(bucket - last);
-      writer.writeNumber(count);
-      last = bucket;
-    };
-    for (const [bucket, count] of few) write(bucket, count);
+    const writer = new BucketWriter();
+    for (const [bucket, count] of few) writer.write(bucket, count);
     const all = this.#all;
     for (let bucket = 0; all && bucket < bucketCount; bucket++) {
       const count = all[bucket] ?? 0;
-      if (count > 0) write(bucket, count);
+      if (count > 0) writer.write(bucket, count);
     }
     return writer.bytes();
   }

@@ -127,27 +127,37 @@ interface BlobRow {
 
 function rowsIn(blob: Uint8Array): BlobRow[] {
   const rows: BlobRow[] = [];
-  let at = 0;
-  const readNumber = (): number => {
-    let value = 0;
-    for (; at < blob.length && blob[at] !== comma; at++)
-      value = value * 10 + (blob[at] ?? 0) - zero;
-    at += 1;
-    return value;
-  };
-  while (at < blob.length) {
-    const hashAt = at;
-    at += hashBytes;
-    const calls = readNumber();
-    const sumsLength = readNumber();
-    const latenciesLength = readNumber();
-    const latenciesAt = at + sumsLength;
-    const end = latenciesAt + latenciesLength;
-    if (!(end >= latenciesAt && latenciesAt >= at && end <= blob.length)) {
-      throw new RangeError('a stored rollup is cut off');
-    }
-    rows.push({ hashAt, calls, sumsAt: at, latenciesAt, end });
-    at = end;
+  for (let hashAt = 0; hashAt < blob.length;) {
+    const row = rowAt(blob, hashAt);
+    rows.push(row);
+    hashAt = row.end;
   }
   return rows;
+}
+
+/** No nested function changes the place (docs/decisions/0017-no-shared-places.md). */
+function rowAt(blob: Uint8Array, hashAt: number): BlobRow {
+  const callsEnd = endOfNumber(blob, hashAt + hashBytes);
+  const sumsLengthEnd = endOfNumber(blob, callsEnd + 1);
+  const latenciesLengthEnd = endOfNumber(blob, sumsLengthEnd + 1);
+  const sumsAt = latenciesLengthEnd + 1;
+  const latenciesAt = sumsAt + numberIn(blob, callsEnd + 1, sumsLengthEnd);
+  const end = latenciesAt + numberIn(blob, sumsLengthEnd + 1, latenciesLengthEnd);
+  if (!(end >= latenciesAt && latenciesAt >= sumsAt && end <= blob.length)) {
+    throw new RangeError('a stored rollup is cut off');
+  }
+  return { hashAt, calls: numberIn(blob, hashAt + hashBytes, callsEnd), sumsAt, latenciesAt, end };
+}
+
+/** Where the comma after a number is. */
+function endOfNumber(blob: Uint8Array, start: number): number {
+  let at = start;
+  while (at < blob.length && blob[at] !== comma) at++;
+  return at;
+}
+
+function numberIn(blob: Uint8Array, start: number, end: number): number {
+  let value = 0;
+  for (let at = start; at < end; at++) value = value * 10 + (blob[at] ?? 0) - zero;
+  return value;
 }

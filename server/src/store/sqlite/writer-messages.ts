@@ -88,7 +88,7 @@ function packCalls(calls: readonly (readonly CallIds[])[]): PackedCalls {
 }
 
 function unpackCalls(packed: PackedCalls): CallIds[][] {
-  const next = reader(packed);
+  const next = new PackedReader(packed);
   const calls: CallIds[][] = [];
   while (next.isMore()) {
     const reports: CallIds[] = [];
@@ -147,7 +147,7 @@ export function packOutcomes(outcomes: readonly WriteOutcome[]): Packed {
 }
 
 export function unpackOutcomes(packed: Packed): WriteOutcome[] {
-  const next = reader(packed);
+  const next = new PackedReader(packed);
   const outcomes: WriteOutcome[] = [];
   while (next.isMore()) {
     const count = next.take<number>();
@@ -169,10 +169,20 @@ export function unpackOutcomes(packed: Packed): WriteOutcome[] {
   return outcomes;
 }
 
-function reader(packed: Packed) {
-  let at = 0;
-  return {
-    isMore: (): boolean => at < packed.length,
-    take: <T>(): T => packed[at++] as T,
-  };
+/** A class, since nested functions should not share a variable in a hot loop (docs/decisions/0017-no-shared-places.md). */
+class PackedReader {
+  readonly #packed: Packed;
+  #at = 0;
+
+  constructor(packed: Packed) {
+    this.#packed = packed;
+  }
+
+  isMore(): boolean {
+    return this.#at < this.#packed.length;
+  }
+
+  take<T>(): T {
+    return this.#packed[this.#at++] as T;
+  }
 }
