@@ -146,7 +146,7 @@ export class Failure extends Error {
   }
 }
 
-/** Nobody waits for the reply any more: the caller has hung up. This is no failure for the log. */
+/** The caller has hung up, so the reply reaches no one. It is not logged as a failure. */
 export class CallerLeft extends Failure {
   constructor() {
     super('reads_busy');

@@ -151,7 +151,7 @@ export async function signInLink(service: TestService, keyId: string): Promise<s
   return `${service.url}/#code=${await newCode(service, keyId)}`;
 }
 
-/** A failed test tells what one would have seen, and which errors the server logged. */
+/** For a failed test: what the page shows, and which errors the server logged. */
 async function describePage({ t, service, page: shown, watch }: Visit): Promise<void> {
   for (const line of service.log().split('\n')) {
     if (line.includes('"level":"error"')) t.diagnostic(`server log: ${line.slice(0, 2_000)}`);
