@@ -58,25 +58,39 @@ export function startOfBucket(grain: number, bucket: number, calendar: Calendar)
   return grain === grainNumbers.hour ? bucket * 1_000_000 : calendar.startOfDay(bucket);
 }
 
-/** Text that is different for every group of a set: labels cannot contain control characters. */
-type GroupName = string;
-
 const setFunctions = new Map(
   dimensionSets.map((set): [number, SetFunctions] => [set.number, functionsOf(set)]),
 );
 
 interface SetFunctions {
-  nameOf(trace: NarrowTrace): GroupName;
+  /** Text that is different for every group of the set: labels cannot contain control characters. */
+  nameOf(trace: NarrowTrace): string;
   groupOf(trace: NarrowTrace): Group;
+  /** The groups that have the trace's values in all fields but the last. */
+  siblingsOf(tree: GroupTree, trace: NarrowTrace): Map<string | null, GroupFold>;
+  lastValueOf(trace: NarrowTrace): string | null;
 }
+
+/** Groups by their values, one level for each field. To look values up is several times as fast as to put a name together. */
+interface GroupTree extends Map<string | null, GroupTree | GroupFold> {}
 
 function functionsOf({ fields }: DimensionSet): SetFunctions {
   const parts = ['trace.status', ...fields.map((field) => `(trace.${field} ?? '\\u0001')`)];
+  const descend = fields.slice(0, -1).map(
+    (field) => `
+      value = trace.${field} ?? null;
+      next = tree.get(value);
+      if (next === undefined) tree.set(value, (next = new Map()));
+      tree = next;`,
+  );
+  const last = fields.at(-1);
   return {
     nameOf: compile(`(trace) => ${parts.join(` + '\\u0000' + `)}`),
     groupOf: compile(
       `(trace) => ({ ${['status', ...fields].map((name) => `${name}: trace.${name}`).join(', ')} })`,
     ),
+    siblingsOf: compile(`(tree, trace) => { let value, next; ${descend.join('')} return tree; }`),
+    lastValueOf: compile(`(trace) => ${last === undefined ? 'null' : `trace.${last} ?? null`}`),
   };
 }
 
@@ -133,19 +147,17 @@ export class RollupFold {
   }
 }
 
-interface GroupBatch {
-  group: Group;
-  batch: MeasuresBatch;
-}
-
 class SetFold {
   readonly number: number;
   readonly #grains: readonly Grain[];
   readonly #finest: Grain;
   readonly #functions: SetFunctions;
-  /** By the bucket of the finest grain, then by group. */
-  readonly #buckets = new Map<number, Map<GroupName, GroupBatch>>();
-  #groups = 0;
+  readonly #trees: Readonly<Record<TraceStatus, GroupTree>> = {
+    success: new Map(),
+    error: new Map(),
+  };
+  readonly #groups: GroupFold[] = [];
+  #batches = 0;
 
   constructor({ number, grains }: DimensionSet) {
     this.number = number;
@@ -155,80 +167,107 @@ class SetFold {
   }
 
   add(trace: NarrowTrace, us: number, cost: ReturnType<typeof costOf>, calendar: Calendar): void {
-    const bucket = bucketAt(this.#finest, us, calendar);
-    let groups = this.#buckets.get(bucket);
-    if (!groups) this.#buckets.set(bucket, (groups = new Map()));
-    const name = this.#functions.nameOf(trace);
-    let found = groups.get(name);
-    if (!found) {
-      found = { group: this.#functions.groupOf(trace), batch: new MeasuresBatch() };
-      groups.set(name, found);
-      this.#groups += 1;
+    const tree = trace.status === 'error' ? this.#trees.error : this.#trees.success;
+    const siblings = this.#functions.siblingsOf(tree, trace);
+    const value = this.#functions.lastValueOf(trace);
+    let group = siblings.get(value);
+    if (!group) {
+      group = new GroupFold(this.#functions.groupOf(trace));
+      siblings.set(value, group);
+      this.#groups.push(group);
     }
-    found.batch.add(trace, cost);
+    const bucket = bucketAt(this.#finest, us, calendar);
+    let batch = group.batchAt(bucket);
+    if (!batch) {
+      batch = group.open(bucket);
+      this.#batches += 1;
+    }
+    batch.add(trace, cost);
   }
 
   get size(): number {
-    return this.#groups * this.#grains.length;
+    return this.#batches * this.#grains.length;
   }
 
   finest(): Rollup[] {
-    return this.#finestByName().map(({ rollup }) => rollup);
+    const [set, grain] = [this.number, grainNumbers[this.#finest]];
+    return this.#groups.flatMap((group) => group.rollups(set, grain));
   }
 
   rollups(calendar: Calendar): Rollup[] {
-    let finer = this.#finestByName();
-    const all = [finer];
-    for (const grain of this.#grains.slice(0, -1).toReversed()) {
-      finer = this.#coarser(finer, grain, calendar);
-      all.push(finer);
-    }
-    return all.flatMap((named) => named.map(({ rollup }) => rollup));
-  }
-
-  #finestByName(): NamedRollup[] {
-    const [set, grain] = [this.number, grainNumbers[this.#finest]];
-    const named: NamedRollup[] = [];
-    for (const [bucket, groups] of this.#buckets) {
-      for (const [name, { group, batch }] of groups) {
-        named.push({
-          name,
-          rollup: { set, grain, bucket, group, measures: batch.total() },
-          own: null,
-        });
-      }
-    }
-    return named;
-  }
-
-  #coarser(finer: readonly NamedRollup[], grain: Grain, calendar: Calendar): NamedRollup[] {
-    const buckets = new Map<number, Map<GroupName, NamedRollup>>();
-    for (const { name, rollup } of finer) {
-      const { group, measures } = rollup;
-      const bucket = bucketAt(
-        grain,
-        startOfBucket(rollup.grain, rollup.bucket, calendar),
-        calendar,
-      );
-      let groups = buckets.get(bucket);
-      if (!groups) buckets.set(bucket, (groups = new Map()));
-      const known = groups.get(name);
-      if (known) {
-        known.own ??= copyOf(known.rollup.measures);
-        addMeasures(known.own, measures);
-        known.rollup.measures = known.own;
-      } else {
-        const id = { set: this.number, grain: grainNumbers[grain], bucket, group };
-        groups.set(name, { name, rollup: { ...id, measures }, own: null });
-      }
-    }
-    return [...buckets.values()].flatMap((groups) => [...groups.values()]);
+    const coarser = this.#grains.slice(0, -1).toReversed();
+    return this.#groups.flatMap((group) => {
+      const all = [group.rollups(this.number, grainNumbers[this.#finest])];
+      for (const grain of coarser) all.push(inGrain(all.at(-1) ?? [], grain, calendar));
+      return all.flat();
+    });
   }
 }
 
-interface NamedRollup {
-  name: GroupName;
-  rollup: Rollup;
-  /** Its measures if it shares them with no other rollup. */
-  own: Measures | null;
+/** The traces of one group, by the bucket of the finest grain. */
+class GroupFold {
+  readonly #group: Group;
+  /** The bucket of the last trace. Most batches have no other. */
+  #bucket = NaN;
+  #batch: MeasuresBatch | undefined;
+  /** All of them, if there are several. */
+  #batches: Map<number, MeasuresBatch> | null = null;
+
+  constructor(group: Group) {
+    this.#group = group;
+  }
+
+  /** Undefined if there was no trace in this bucket yet. */
+  batchAt(bucket: number): MeasuresBatch | undefined {
+    if (bucket === this.#bucket) return this.#batch;
+    const found = this.#batches?.get(bucket);
+    if (found) {
+      this.#bucket = bucket;
+      this.#batch = found;
+    }
+    return found;
+  }
+
+  open(bucket: number): MeasuresBatch {
+    const batch = new MeasuresBatch();
+    if (this.#batch) {
+      this.#batches ??= new Map([[this.#bucket, this.#batch]]);
+      this.#batches.set(bucket, batch);
+    }
+    this.#bucket = bucket;
+    this.#batch = batch;
+    return batch;
+  }
+
+  rollups(set: number, grain: number): Rollup[] {
+    const id = { set, grain, group: this.#group };
+    if (!this.#batches) {
+      const [bucket, batch] = [this.#bucket, this.#batch];
+      return batch ? [{ ...id, bucket, measures: batch.total() }] : [];
+    }
+    return Array.from(this.#batches, ([bucket, batch]) => ({
+      ...id,
+      bucket,
+      measures: batch.total(),
+    }));
+  }
+}
+
+/** The rollups of one group in a coarser grain. One that contains a single finer one shares its measures. */
+function inGrain(finer: readonly Rollup[], grain: Grain, calendar: Calendar): Rollup[] {
+  const buckets = new Map<number, { rollup: Rollup; own: Measures | null }>();
+  for (const { set, grain: finerGrain, bucket: finerBucket, group, measures } of finer) {
+    const startUs = startOfBucket(finerGrain, finerBucket, calendar);
+    const bucket = bucketAt(grain, startUs, calendar);
+    const known = buckets.get(bucket);
+    if (!known) {
+      const rollup = { set, grain: grainNumbers[grain], bucket, group, measures };
+      buckets.set(bucket, { rollup, own: null });
+      continue;
+    }
+    known.own ??= copyOf(known.rollup.measures);
+    addMeasures(known.own, measures);
+    known.rollup.measures = known.own;
+  }
+  return Array.from(buckets.values(), ({ rollup }) => rollup);
 }

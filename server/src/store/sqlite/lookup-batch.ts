@@ -1,37 +1,34 @@
+import { compile } from '../../core/compile.ts';
 import type { NarrowTrace } from '../../core/trace-fields.ts';
 import { lookupFields, lookupHash } from '../trace-lookups.ts';
 import type { LookupField } from '../trace-lookups.ts';
 import { blockOf, packSeqs } from './lookup-blocks.ts';
 import type { LookupRow } from './lookup-blocks.ts';
 
+/** By value: the sequence numbers, ascending. */
+type SeqsByValue = Map<string, number[]>;
+
 /** The lookups of consecutive traces. Values repeat within a batch, so each is hashed once. */
 export class LookupBatch {
-  /** By field and value: the sequence numbers, ascending. */
-  readonly #seqs = new Map<LookupField, Map<string, number[]>>(
-    lookupFields.map((field) => [field, new Map()]),
-  );
+  readonly #seqs = Object.fromEntries(lookupFields.map((field) => [field, new Map()])) as Record<
+    LookupField,
+    SeqsByValue
+  >;
 
   /** How many different values there are. */
   get size(): number {
-    let size = 0;
-    for (const seqs of this.#seqs.values()) size += seqs.size;
-    return size;
+    return lookupFields.reduce((sum, field) => sum + this.#seqs[field].size, 0);
   }
 
   add(trace: NarrowTrace, seq: number): void {
-    for (const [field, seqs] of this.#seqs) {
-      const value = trace[field];
-      if (value === null) continue;
-      const known = seqs.get(value);
-      if (known) known.push(seq);
-      else seqs.set(value, [seq]);
-    }
+    addSeqs(this.#seqs, trace, seq);
   }
 
   /** Empties the batch. The rows are in the order of the table, so that each of its pages is visited once. */
   take(): LookupRow[] {
     const rows: LookupRow[] = [];
-    for (const [field, seqs] of this.#seqs) {
+    for (const field of lookupFields) {
+      const seqs = this.#seqs[field];
       for (const [value, own] of seqs) {
         const hash = lookupHash(field, value);
         for (const part of inBlocks(own)) {
@@ -42,6 +39,21 @@ export class LookupBatch {
     }
     return rows.sort((a, b) => a.block - b.block || a.hash - b.hash);
   }
+}
+
+const addSeqs = compile<
+  (seqs: Record<LookupField, SeqsByValue>, trace: NarrowTrace, seq: number) => void
+>(
+  `(seqs, trace, seq) => { ${lookupFields
+    .map((name) => `if (trace.${name} !== null) addSeq(seqs.${name}, trace.${name}, seq);`)
+    .join(' ')} }`,
+  { addSeq },
+);
+
+function addSeq(seqs: SeqsByValue, value: string, seq: number): void {
+  const known = seqs.get(value);
+  if (known) known.push(seq);
+  else seqs.set(value, [seq]);
 }
 
 /** Ascending sequence numbers, one list for each block. */
