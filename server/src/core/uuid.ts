@@ -51,10 +51,17 @@ export function uuidBytes(uuid: string): Buffer {
   return Buffer.from(uuid.replaceAll('-', ''), 'hex');
 }
 
+/** Through one buffer: the text of every new trace's id is written here, and joining slices takes twice as long. */
 export function uuidText(bytes: Uint8Array): string {
-  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('hex');
-  return (
-    `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}` +
-    `-${hex.slice(16, 20)}-${hex.slice(20)}`
-  );
+  for (let i = 0; i < places.length; i++) {
+    const [byte = 0, at = 0] = [bytes[i], places[i]];
+    scratch[at] = digits[byte >> 4] ?? 0;
+    scratch[at + 1] = digits[byte & 0xf] ?? 0;
+  }
+  return scratch.toString('latin1');
 }
+
+const scratch = Buffer.from('00000000-0000-0000-0000-000000000000');
+const digits = Buffer.from('0123456789abcdef');
+/** Where the digits of each byte begin. */
+const places = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];

@@ -23,26 +23,6 @@ export type PackedPayloads = { zstdMask: number; checksum: number | null } & Pay
 
 type PayloadBytes = Record<PayloadName, Uint8Array | null>;
 
-export function packPayloads(draft: Pick<TraceDraft, PayloadName>): PackedPayloads {
-  const packed = { ...noPayloads };
-  let hasPayload = false;
-  for (const { name, bit } of payloads) {
-    const text = draft[name];
-    if (text === null) continue;
-    const { bytes, isZstd } = encodePayload(text);
-    packed[name] = bytes;
-    if (isZstd) packed.zstdMask |= bit;
-    hasPayload = true;
-  }
-  if (hasPayload) packed.checksum = checksumOf(packed);
-  return packed;
-}
-
-const noPayloads = {
-  zstdMask: 0,
-  checksum: null,
-  ...(Object.fromEntries(payloadNames.map((name) => [name, null])) as Record<PayloadName, null>),
-} as PackedPayloads;
 const payloads = payloadNames.map((name) => ({
   name,
   bit: traceFields[name].zstdBit ?? 0,
@@ -55,23 +35,49 @@ export const hasPayloads = compile<(packed: PayloadBytes) => boolean>(
   `(packed) => ${payloadNames.map((name) => `packed.${name} !== null`).join(' || ')}`,
 );
 
-/** A CRC-32 of the mask, of the length of each payload, and of their bytes, in the order of their declaration. */
-export function checksumOf(packed: PayloadBytes & { zstdMask: number }): number {
-  header[0] = packed.zstdMask;
-  for (const [i, name] of payloadNames.entries()) {
-    header.writeUInt32LE(packed[name]?.length ?? notSet, 1 + 4 * i);
-  }
-  let checksum = crc32(header);
-  for (const name of payloadNames) {
-    const bytes = packed[name];
-    if (bytes !== null) checksum = crc32(bytes, checksum);
-  }
-  return checksum;
-}
+const header = new DataView(new ArrayBuffer(1 + 4 * payloadNames.length));
 
-const header = Buffer.alloc(1 + 4 * payloadNames.length);
 /** In place of a length. No payload is that long. */
 const notSet = 0xffff_ffff;
+
+/** A CRC-32 of the mask, of the length of each payload, and of their bytes, in the order of their declaration. */
+export const checksumOf = compile<(packed: PayloadBytes & { zstdMask: number }) => number>(
+  `(packed) => {
+    header.setUint8(0, packed.zstdMask);
+    ${payloadNames
+      .map(
+        (name, i) =>
+          `header.setUint32(${1 + 4 * i}, packed.${name} === null ? notSet : packed.${name}.length, true);`,
+      )
+      .join(' ')}
+    let checksum = crc32(header);
+    ${payloadNames.map((name) => `if (packed.${name} !== null) checksum = crc32(packed.${name}, checksum);`).join(' ')}
+    return checksum;
+  }`,
+  { header, notSet, crc32 },
+);
+
+/** Spelled out, since it runs for every trace that is written (core/compile.ts). */
+export const packPayloads = compile<(draft: Pick<TraceDraft, PayloadName>) => PackedPayloads>(
+  `(draft) => {
+    let zstdMask = 0;
+    ${payloadNames
+      .map(
+        (name) => `
+        let ${name} = null;
+        if (draft.${name} !== null) {
+          const { bytes, isZstd } = encodePayload(draft.${name});
+          ${name} = bytes;
+          if (isZstd) zstdMask |= ${traceFields[name].zstdBit ?? 0};
+        }`,
+      )
+      .join('')}
+    const packed = { zstdMask, checksum: null, ${payloadNames.join(', ')} };
+    if (hasPayloads(packed)) packed.checksum = checksumOf(packed);
+    return packed;
+  }`,
+  { encodePayload, hasPayloads, checksumOf },
+);
 
 /** The columns have the same names in every store. Columns that were left out of the query are null. */
 export function payloadsOfRow(row: Readonly<Record<string, unknown>>): PackedPayloads {
