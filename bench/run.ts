@@ -22,7 +22,7 @@ import { endChildren } from './lab/children.ts';
 import { fullPlan, openLab, quickPlan } from './lab/lab.ts';
 import { generator, refuseWithoutGenerator } from './lab/load.ts';
 import { currentCommit, describeMachine } from './lab/machine.ts';
-import { otherCheckout } from './lab/other-checkout.ts';
+import { comparedCheckouts } from './lab/other-checkout.ts';
 import { plainTable, saveReport, updateDocs } from './lab/report.ts';
 import { syncTimeMs } from './lab/sync-time.ts';
 
@@ -54,6 +54,7 @@ ${benches.map(({ name, asks }) => `  ${name.padEnd(16)} ${asks}`).join('\n')}
   --quick        tiny sizes and one round: only checks that everything runs
   --data DIR     keep the filled SQLite databases in this folder and use them again in the next run
   --against DIR  another checkout, or a commit, which is installed first: ingest measures both in the same run
+  --of DIR       with --against: compare this checkout or commit with it, instead of the code here
   --docs         write the last results of every bench to docs/performance.md, unless files have changed since the commit
   --help         show this text
 
@@ -67,6 +68,7 @@ async function main(): Promise<void> {
       quick: { type: 'boolean', default: false },
       data: { type: 'string' },
       against: { type: 'string' },
+      of: { type: 'string' },
       docs: { type: 'boolean', default: false },
       help: { type: 'boolean', default: false },
     },
@@ -77,8 +79,8 @@ async function main(): Promise<void> {
   refuseWithoutGenerator();
 
   const chosen = names.length === 0 ? benches : benches.filter(({ name }) => names.includes(name));
-  const against = flags.against === undefined ? null : await otherCheckout(flags.against);
-  const lab = openLab(flags.quick ? quickPlan : fullPlan, flags.data ?? null, against);
+  const compared = await comparedCheckouts(flags.against, flags.of);
+  const lab = openLab(flags.quick ? quickPlan : fullPlan, flags.data ?? null, compared);
   process.once('exit', () => {
     endChildren();
     lab.clear();

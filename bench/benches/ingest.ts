@@ -4,6 +4,7 @@ import { compareServices, cpuDetail } from '../lab/compare-services.ts';
 import type { Lab } from '../lab/lab.ts';
 import { fire } from '../lab/load.ts';
 import { startControl, startService } from '../lab/processes.ts';
+import type { ComparedCheckouts } from '../lab/other-checkout.ts';
 import { inTurns } from '../lab/rounds.ts';
 import { storeAlone } from '../lab/store-alone.ts';
 import { median, medianRatio, milliseconds, perSecond } from '../lab/statistics.ts';
@@ -28,7 +29,7 @@ export const ingest: Bench = {
     });
     await echo.stop();
     await service.stop();
-    const compared = lab.against === null ? [] : await beforeAndNow(lab, lab.against);
+    const compared = lab.compared === null ? [] : await beforeAndNow(lab, lab.compared);
 
     const rates = ours.map((load) => load.perSecond);
     const echoRates = E.map((load) => load.perSecond);
@@ -65,12 +66,12 @@ export const ingest: Bench = {
   },
 };
 
-/** The service of this checkout compared with that of another one. */
-async function beforeAndNow(lab: Lab, checkout: string): Promise<Finding[]> {
+/** The service of this checkout, or of another one, compared with that of a third. */
+async function beforeAndNow(lab: Lab, { of, against }: ComparedCheckouts): Promise<Finding[]> {
   const bodies = traceBodies(1_000, smallPayloads);
   const { perSecond: rates, cpuUs } = await compareServices(lab, 'before-now', bodies, {
-    ours: {},
-    control: { checkout },
+    ours: { checkout: of },
+    control: { checkout: against },
   });
   return [
     {

@@ -2,6 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { makeKey, tracetally } from './processes.ts';
+import type { ComparedCheckouts } from './other-checkout.ts';
 
 /** Duration and sizes. The quick plan only checks that every bench still runs. */
 export interface Plan {
@@ -50,8 +51,8 @@ export interface FileDataset extends Dataset {
 /** What the benches share: a folder, and databases that are filled once. */
 export interface Lab {
   plan: Plan;
-  /** Another checkout to compare with; null if there is none. */
-  against: string | null;
+  /** Null if nothing is to be compared. */
+  compared: ComparedCheckouts | null;
   /** A path for a file of one bench. */
   file(name: string): string;
   /** A path for a database that is kept for the next run. */
@@ -67,7 +68,11 @@ export interface Lab {
 const team = 'bench';
 
 /** If a folder is given, the databases in it are kept and used again in the next run. */
-export function openLab(plan: Plan, keepIn: string | null, against: string | null = null): Lab {
+export function openLab(
+  plan: Plan,
+  keepIn: string | null,
+  compared: ComparedCheckouts | null = null,
+): Lab {
   const folder = mkdtempSync(join(tmpdir(), 'tracetally-bench-'));
   const dataFolder = keepIn ?? folder;
   mkdirSync(dataFolder, { recursive: true });
@@ -91,7 +96,7 @@ export function openLab(plan: Plan, keepIn: string | null, against: string | nul
 
   return {
     plan,
-    against,
+    compared,
     say,
     file: (name) => join(folder, name),
     dataFile: (name) => join(dataFolder, name),
