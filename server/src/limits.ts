@@ -89,9 +89,9 @@ export const limits = Object.freeze({
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
   // Traces that are sent to the writer thread in one message.
-  chunkRowsMax: 8,
+  chunkRowsMax: 16,
   // Traces after which the writer commits without waiting for the rest of the event loop's turn.
-  turnRowsMax: 24,
+  turnRowsMax: 48,
   // Limits of one transaction, so that no caller waits for a very long commit.
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,

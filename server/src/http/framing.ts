@@ -37,7 +37,11 @@ function refuseRepeatedHeaders(rawHeaders: readonly string[]): void {
   for (let i = 0; i < rawHeaders.length; i += 2) {
     const name = rawHeaders[i] ?? '';
     const single = singleHeaders[name.length];
-    if (!single || name.toLowerCase() !== single.lower) continue;
+    // Most are spelled in one of two ways, and comparing is faster than changing the case.
+    const isSingle =
+      single &&
+      (name === single.shown || name === single.lower || name.toLowerCase() === single.lower);
+    if (!isSingle) continue;
     if ((seen & single.bit) !== 0) refuse(exactlyOne(single.shown));
     seen |= single.bit;
   }

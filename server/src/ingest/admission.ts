@@ -144,8 +144,12 @@ function recorded(
   { teamId, drafts }: TraceWrite,
   { stamps, duplicates = [] }: Extract<WriteOutcome, { kind: 'stored' }>,
 ): Recorded {
-  const leftOut = new Set(duplicates);
-  const kept = duplicates.length === 0 ? drafts : drafts.filter((_, i) => !leftOut.has(i));
+  const kept = duplicates.length === 0 ? drafts : without(drafts, duplicates);
   const traces = stamps.map((stamp, i) => ({ ...(kept[i] as TraceDraft), ...stamp, teamId }));
   return { kind: 'recorded', traces, duplicates: duplicates.length };
+}
+
+function without(drafts: readonly TraceDraft[], leftOut: readonly number[]): TraceDraft[] {
+  const indexes = new Set(leftOut);
+  return drafts.filter((_, i) => !indexes.has(i));
 }

@@ -100,23 +100,23 @@ test('what arrives in one turn goes to the store together, and nothing waits for
 test('many writes of one turn go out in small chunks, in order', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget({ ...bounds, queueRowsMax: 100 }));
-  const promises = Array.from({ length: 20 }, (_, i) => admission.append('t', [draft(`m${i}`)]));
+  const promises = Array.from({ length: 36 }, (_, i) => admission.append('t', [draft(`m${i}`)]));
   // Full chunks do not wait for the end of the turn.
   assert.deepEqual(
     calls.map(({ writes }) => writes.length),
-    [8, 8],
+    [16, 16],
   );
   await nextTurn();
   assert.deepEqual(
     calls.map(({ writes }) => writes.length),
-    [8, 8, 4],
+    [16, 16, 4],
   );
   await nextTurn();
   for (const call of calls) call.answer(call.writes.map(stored));
   const models = (await Promise.all(promises)).map((appended) => tracesOf(appended)[0]?.model);
   assert.deepEqual(
     models,
-    Array.from({ length: 20 }, (_, i) => `m${i}`),
+    Array.from({ length: 36 }, (_, i) => `m${i}`),
   );
   assert.equal(calls.length, 3, 'an empty chunk was sent');
 });
@@ -131,16 +131,16 @@ const rowsOf = ({ writes }: { writes: readonly TraceWrite[] }): number =>
 test('a chunk is full by its traces, not by its callers', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(roomy));
-  for (const count of [3, 3, 3, 1, 1000, 1]) void admission.append('t', drafts(count));
+  for (const count of [6, 6, 6, 1, 1000, 1]) void admission.append('t', drafts(count));
   assert.deepEqual(
     calls.map(({ writes }) => writes.map((write) => write.drafts.length)),
     [
-      [3, 3, 3],
+      [6, 6, 6],
       [1, 1000],
     ],
   );
   await nextTurn();
-  assert.deepEqual(calls.map(rowsOf), [9, 1001, 1]);
+  assert.deepEqual(calls.map(rowsOf), [18, 1001, 1]);
 });
 
 test('a batch is never cut in two, and one alone goes with the turn', async () => {
@@ -155,37 +155,35 @@ test('a batch is never cut in two, and one alone goes with the turn', async () =
   );
 });
 
-test('during a turn the writer is called with moreFollow, and released after 24 traces', async () => {
+test('during a turn the writer is called with moreFollow, and released after 48 traces', async () => {
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(roomy));
-  for (let i = 0; i < 45; i++) void admission.append('t', drafts(1));
+  for (let i = 0; i < 61; i++) void admission.append('t', drafts(1));
   await nextTurn();
-  assert.equal(limits.turnRowsMax, 24);
+  assert.equal(limits.turnRowsMax, 48);
   assert.deepEqual(
     calls.map((call) => [rowsOf(call), call.moreFollow]),
     [
-      [8, true],
-      [8, true],
-      [8, false],
-      [8, true],
-      [8, true],
-      [5, false],
+      [16, true],
+      [16, true],
+      [16, false],
+      [13, false],
     ],
   );
   // The next turn counts anew.
-  for (let i = 0; i < 9; i++) void admission.append('t', drafts(1));
+  for (let i = 0; i < 17; i++) void admission.append('t', drafts(1));
   await nextTurn();
   assert.deepEqual(
-    calls.slice(6).map((call) => [rowsOf(call), call.moreFollow]),
+    calls.slice(4).map((call) => [rowsOf(call), call.moreFollow]),
     [
-      [8, true],
+      [16, true],
       [1, false],
     ],
   );
 });
 
 test('whatever comes in a turn, its last call says that no more follow, and every write goes once, in order', async () => {
-  const size = fc.oneof(fc.integer({ min: 1, max: 10 }), fc.constantFrom(1, 8, 24, 25, 1000));
+  const size = fc.oneof(fc.integer({ min: 1, max: 10 }), fc.constantFrom(1, 16, 48, 49, 1000));
   const turns = fc.array(fc.array(size, { maxLength: 40 }), { minLength: 1, maxLength: 4 });
   await fc.assert(
     fc.asyncProperty(turns, async (sizes) => {

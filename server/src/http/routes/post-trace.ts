@@ -1,4 +1,5 @@
 import { draftTrace } from '../../core/trace.ts';
+import type { Trace } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
 import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
@@ -24,17 +25,24 @@ export const postTrace: Route = (
         response: { 201: replies.trace, ...writeFailures },
       },
     },
-    async (request, reply) => {
+    // Not async: Fastify would await the reply, which takes several more promises for each request.
+    (request, reply) => {
       const { teamId } = callerOf(request);
       const draft = draftTrace(request.body);
+      const append = () => writes.append(teamId, [draft], idempotentRequest(request));
+      const show = ([trace]: readonly Trace[]): void => {
+        if (!trace) throw new Error('the store returned no trace');
+        reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
+        replyBudget.sendStored(reply, traceJson(trace));
+      };
       const priced = priceMissingCosts ? pricing.price(teamId, [draft]) : null;
-      if (priced) await priced;
-      const appended = await writes.append(teamId, [draft], idempotentRequest(request));
-      const traces = tracesToShow(reader, teamId, appended, reply);
-      const [trace] = traces instanceof Promise ? await traces : traces;
-      if (!trace) throw new Error('the store returned no trace');
-      reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
-      return replyBudget.sendStored(reply, traceJson(trace));
+      const appended = priced ? priced.then(append) : append();
+      appended
+        .then((stored) => {
+          const traces = tracesToShow(reader, teamId, stored, reply);
+          return traces instanceof Promise ? traces.then(show) : show(traces);
+        })
+        .catch((error: unknown) => reply.send(error));
     },
   );
 };

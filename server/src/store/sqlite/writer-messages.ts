@@ -52,8 +52,12 @@ export type Packed = readonly unknown[];
 
 export function packWrites(writes: readonly TraceWrite[]): Packed {
   const packed: unknown[] = [];
+  let lastTeamId: string | null = null;
   for (const { teamId, drafts, request, calls, timesUs } of writes) {
-    packed.push(teamId, drafts.length, request, calls ? packCalls(calls) : null, timesUs);
+    // A text that is sent is a new one in the other thread, and looking it up takes longer.
+    const newTeamId = teamId === lastTeamId ? null : teamId;
+    lastTeamId = teamId;
+    packed.push(newTeamId, drafts.length, request, calls ? packCalls(calls) : null, timesUs);
     for (const draft of drafts) packDraft(packed, draft);
   }
   return packed;
@@ -61,9 +65,10 @@ export function packWrites(writes: readonly TraceWrite[]): Packed {
 
 export function unpackWrites(packed: Packed): TraceWrite[] {
   const writes: TraceWrite[] = [];
+  let teamId = '';
   let at = 0;
   while (at < packed.length) {
-    const teamId = packed[at++] as string;
+    teamId = (packed[at++] as string | null) ?? teamId;
     const count = packed[at++] as number;
     const request = packed[at++] as IdempotentRequest | null;
     const calls = packed[at++] as PackedCalls | null;
