@@ -97,14 +97,14 @@ export const limits = Object.freeze({
   commitBytesMax: 16 * 1024 * 1024,
 
   // Traces of a team after which its rollups are updated even if the writer is busy: the small sets, and the large ones.
-  hotTailRows: 1_024,
-  wideTailRows: 16_384,
+  hotTailRows: 2_048,
+  wideTailRows: 32_768,
   // How long a transaction that updates rollups should take: no write waits much longer for it. Sums of the large sets are stored
   // rarely, and cost the less the more traces they add at once.
   rollMsTarget: 10,
   wideStoreMsTarget: 50,
   rollRowsMin: 64,
-  rollRowsMax: 16_384,
+  rollRowsMax: 32_768,
   // Sums and lookups of new traces that wait in memory until they are stored, for the small sets of all teams and again for the large
   // ones. Beyond it, new traces are read from the file when it is their turn.
   pendingSumsMax: 32_768,
@@ -129,7 +129,7 @@ export const limits = Object.freeze({
   // Traces in one transaction of a rebuild on PostgreSQL.
   rebuildRowsMax: 4_096,
   // Traces after the marks that a read on the main thread may add up, and the sums of such traces that are kept for the next read.
-  tailRowsMax: 2_048,
+  tailRowsMax: 4_096,
   tailSumsKeptMax: 16_384,
   // Memory for sums of days and weeks that are kept for the next question, and for the names of the groups that they belong to.
   keptRollupBytesMax: 16 * 1024 * 1024,
