@@ -110,6 +110,8 @@ export const limits = Object.freeze({
   pendingSumsMax: 32_768,
   // Values of new traces of a team whose lookups wait for the sums.
   pendingLookupsMax: 1_024,
+  // Fewer of them are stored together with the sums.
+  lookupsWithSumsMax: 256,
   // Without a write for this long, every tail is rolled up: first the small sets, later the large ones.
   hotRollIdleMs: 100,
   wideRollIdleMs: 2_000,

@@ -77,7 +77,7 @@ export function openSessions(
       const cookie = cookieValue(cookies, cookieName) ?? fail('not_signed_in');
       return find(cookie, (caller, nowMs) => {
         const nowUs = clock();
-        refuseExpired(caller, nowUs);
+        refuseExpired(caller, clock);
         if (caller.endsAtUs <= nowUs) return fail('not_signed_in');
         if (team !== anyTeam && team !== caller.teamId) return fail('not_signed_in');
         noteUse(caller.keyId, nowMs);
@@ -88,7 +88,7 @@ export function openSessions(
       const key = (await findKey(keyId)) ?? fail('key_unknown');
       const nowUs = clock();
       if (key.revokedAtUs !== null) return fail('key_revoked');
-      refuseExpired(key, nowUs);
+      refuseExpired(key, clock);
       requireScope(key, 'read');
       const endsAtUs = Math.min(nowUs + limits.sessionLifeMs * 1000, key.expiresAtUs ?? Infinity);
       return { caller: callerOf(key, endsAtUs), cookie: sealSession(key, endsAtUs, secret) };

@@ -81,6 +81,18 @@ test('traces that something else rolls up while they are gathered are counted on
   await lab.verify();
 });
 
+test('many lookups are stored in a step of their own before the sums, and writes between the two are in both', async (t) => {
+  const lab = await openLab(t);
+  const users = limits.lookupsWithSumsMax;
+  lab.wide.add(teamNo, [await lab.commit(users, (i) => `user-${i}`)], 0);
+  assert.deepEqual(lab.step('wide'), { read: 0, rolled: 0, isDone: false });
+  assert.equal((await lab.rolledSeq()).wide, 0, 'the mark moves with the sums');
+  lab.wide.add(teamNo, [await lab.commit(10, () => 'user-0')], 0);
+  assert.deepEqual(lab.step('wide'), { read: 0, rolled: users + 10, isDone: true });
+  assert.equal((await lab.store.lookUp(lab.teamId, 'user_identifier', 'user-0')).length, 11);
+  await lab.verify();
+});
+
 for (const speed of ['hot', 'wide'] as const) {
   test(`${speed} sets: traces that were added when they were committed are not read again`, async (t) => {
     const lab = await openLab(t);

@@ -75,6 +75,11 @@ export class PendingRolls {
     if (!marks) return { read: 0, rolled: 0, isDone: true };
     const batch = this.#continued(teamNo, marks);
     const isReady = batch.isComplete || batch.toSeq >= lastSeq || this.#isFull(batch);
+    if (isReady && this.#hasManyLookups(batch)) {
+      // In a transaction of its own: together with the sums it would hold up writes for longer.
+      this.#change(batch, () => this.#tables.storeLookups(batch));
+      return { read: 0, rolled: 0, isDone: false };
+    }
     if (isReady) return this.#store(batch, 0);
     let read = 0;
     this.#change(batch, () => (read = this.#tables.gather(batch, rowsMax)));
@@ -146,6 +151,10 @@ export class PendingRolls {
 
   get #isOutOfRoom(): boolean {
     return this.#size >= limits.pendingSumsMax;
+  }
+
+  #hasManyLookups({ lookups }: RollBatch): boolean {
+    return lookups !== null && lookups.size >= limits.lookupsWithSumsMax;
   }
 
   #isFull({ rows, fold }: RollBatch, times = 1): boolean {
