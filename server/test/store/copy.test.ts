@@ -77,7 +77,7 @@ test(`${runsWanted} random histories are the same in every store after copies th
           for (const to of others) {
             const { copied } = await copyStore(from, to, quietly);
             assert.ok(copied > 0);
-            // IdempotentRequest more there is nothing to do.
+            // A second copy finds nothing to do.
             assert.equal((await copyStore(from, to, quietly)).copied, 0);
             assert.deepEqual(await to.teams(nowUs), await from.teams(nowUs));
             assert.deepEqual(await to.keys(null), await from.keys(null));
