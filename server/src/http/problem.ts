@@ -83,12 +83,18 @@ function failureOf(error: unknown, request: FastifyRequest): Failure {
         : fieldErrors(validation, validationContext);
     return new Failure('invalid_input', { errors });
   }
+  if (isOfLeftCaller(error as FastifyError)) return new CallerLeft();
   const known = frameworkCodes[code];
   return known ? new Failure(known) : new Failure('internal', { cause: error ?? message });
 }
 
+/** Whether a reply could not be sent completely because the caller has hung up. */
+export function isOfLeftCaller({ code }: NodeJS.ErrnoException): boolean {
+  return code === 'ERR_STREAM_PREMATURE_CLOSE';
+}
+
 /** The cause as text for the log. It never contains a value that a caller sent. */
-function traceOf({ details: { cause } }: Failure): string {
+function traceOf({ code, details: { cause } }: Failure): string {
   if (cause instanceof Error) return cause.stack ?? cause.message;
-  return typeof cause === 'string' ? cause : 'unknown';
+  return typeof cause === 'string' ? cause : errorTable[code].say;
 }

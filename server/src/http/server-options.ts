@@ -8,7 +8,7 @@ import { decodablePath } from './decodable-path.ts';
 import type { FailureLog } from './failure-log.ts';
 import { createServer } from './node-http.ts';
 import { beginReply } from './reply-headers.ts';
-import { sendProblem } from './problem.ts';
+import { isOfLeftCaller, sendProblem } from './problem.ts';
 import { inTurns } from './request-turns.ts';
 
 export interface ServerSettings {
@@ -67,7 +67,7 @@ class BrokenReplies extends LogController {
   }
 
   override streamError(error: NodeJS.ErrnoException, request: FastifyRequest): void {
-    if (error.code === 'ERR_STREAM_PREMATURE_CLOSE') return;
+    if (isOfLeftCaller(error)) return;
     const reason = error.stack ?? error.message;
     const route = request.routeOptions.url ?? null;
     if (!this.#failures.admit({ code: 'internal', route, reason })) return;

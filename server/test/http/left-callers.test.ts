@@ -34,9 +34,34 @@ test('callers that hang up while their question waits are no errors in the log',
   );
   // Runs after all of them.
   assert.equal((await service.call(key, 'GET', search)).status, 200);
-  const errors = service
+  assert.deepEqual(loggedErrors(), []);
+});
+
+test('callers that hang up before they have read the reply to a large batch are no errors in the log', async () => {
+  const { key } = await service.keyFor();
+  const traces = Array.from({ length: 200 }, () => ({ model: 'm', input: 'x'.repeat(5_000) }));
+  const body = JSON.stringify({ traces });
+  const { hostname, port } = new URL(service.url);
+  for (let i = 0; i < 20; i++) {
+    const socket = connect(Number(port), hostname);
+    const closed = new Promise((resolve) => socket.once('close', resolve));
+    socket.write(
+      `POST /traces/batch HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    );
+    // Before the batch is stored, while it is being stored, or while its reply is being sent.
+    setTimeout(() => socket.destroy(), 3 * i);
+    socket.once('data', () => socket.destroy());
+    await closed;
+  }
+  // Stored after all of them.
+  assert.equal((await service.call(key, 'POST', '/traces', { model: 'm' })).status, 201);
+  assert.deepEqual(loggedErrors(), []);
+});
+
+function loggedErrors(): string[] {
+  return service
     .log()
     .split('\n')
     .filter((line) => line.includes('"level":"error"'));
-  assert.deepEqual(errors, []);
-});
+}
