@@ -9,6 +9,7 @@ import {
 } from '../config.ts';
 import { limits } from '../limits.ts';
 import type { Service } from '../main.ts';
+import { keepNewObjectsYoung } from '../v8.ts';
 import type { Call, Command } from './command.ts';
 import { exampleTrace } from './demo-data.ts';
 import { flagWords } from './shell-words.ts';
@@ -22,6 +23,7 @@ export const serve: Command = {
   async run(call) {
     const switched = Object.fromEntries([...call.switches].map((name) => [name, 'true']));
     const config = readConfig({ ...call.flags, ...switched });
+    keepNewObjectsYoung();
     // Loaded only here: the other commands do not need the HTTP stack and start in a fifth of the time.
     const { startService } = await import('../main.ts');
     const service = await startService(config);

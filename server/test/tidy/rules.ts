@@ -12,6 +12,7 @@ const layers = [
   'installation',
   'version',
   'limits',
+  'v8',
   'errors',
   'log',
   'core',

@@ -61,7 +61,8 @@ class Pipeline extends pg.Query {
     const wire = connection as Wire;
     this.#wire = wire;
     wire.stream.cork();
-    for (const { text, name, values } of this.#statements) {
+    for (const statement of this.#statements) {
+      const { text, name, values } = statement;
       if (name === '' || wire.parsedStatements[name] === undefined) {
         // It may have been prepared and not executed, because it failed.
         if (name !== '') wire.close({ type: 'S', name });
@@ -69,6 +70,8 @@ class Pipeline extends pg.Query {
       }
       wire.bind({ statement: name, values });
       wire.execute();
+      // The driver has copied them. Kept until the answer, these buffers outlive the young space, and each takes a full collection to free.
+      statement.values = noValues;
     }
     // After an error, the server skips everything up to here.
     wire.sync();
@@ -98,6 +101,7 @@ class Pipeline extends pg.Query {
 }
 
 const unnamed = { name: '', text: '' };
+const noValues: Values = [];
 
 /** Runs statements on one connection, in one round trip. Stops at the first that fails. */
 export async function runTogether(

@@ -3,7 +3,7 @@ import { messageOf } from '../../errors.ts';
 import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { RollFailure, RollReport } from '../store.ts';
-import { threadMemory } from '../thread-memory.ts';
+import { threadMemory } from '../../v8.ts';
 import type { FromRoller, RollerData, ToRoller, WrittenTeam } from './roller-messages.ts';
 
 export interface RollerClient {

@@ -5,7 +5,7 @@ import type { RankOrder, Report } from '../../core/report.ts';
 import { Failure, messageOf } from '../../errors.ts';
 import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
-import { threadMemory } from '../thread-memory.ts';
+import { threadMemory } from '../../v8.ts';
 import type { TallyList } from '../trace-reader.ts';
 import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
 import { WideReads } from '../wide-reads.ts';

@@ -1,8 +1,8 @@
-import { setFlagsFromString } from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { Failure, messageOf } from '../../errors.ts';
 import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
+import { setYoungSpaceMin } from '../../v8.ts';
 import { failAll } from '../bisection.ts';
 import type { StoreEvents } from '../store.ts';
 import { storedRows } from '../trace-writer.ts';
@@ -30,7 +30,7 @@ export async function startWriter(
   data: WriterData,
   { onClockJump, onBroken, onRollFailed, onCommit, onRoll }: StoreEvents,
 ): Promise<WriterClient> {
-  setYoungSpace(writerYoungSpaceMb);
+  setYoungSpaceMin(writerYoungSpaceMb);
   const worker = new Worker(moduleAt('store/sqlite/writer-thread'), { workerData: data });
   const waiting = new Map<number, Waiting>();
   let nextTicket = 1;
@@ -86,7 +86,7 @@ export async function startWriter(
     waiting.clear();
     ended.resolve();
   });
-  await ready.promise.finally(() => setYoungSpace(0));
+  await ready.promise.finally(() => setYoungSpaceMin(null));
 
   /** The oldest write is the first of the map. */
   const stalledBy = (): string | null => {
@@ -130,8 +130,3 @@ export async function startWriter(
  * would collect garbage every few milliseconds. With 24 instead of 8 MB, the whole service takes about 4 % less CPU time per write.
  */
 const writerYoungSpaceMb = 24;
-
-/** For threads that start from now on; 0 for the default. */
-function setYoungSpace(megabytes: number): void {
-  setFlagsFromString(`--min-semi-space-size=${megabytes}`);
-}
