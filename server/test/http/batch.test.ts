@@ -457,6 +457,7 @@ test('a batch that fails in the queue or the store stores nothing', async () => 
   });
   try {
     http.assertProblem(await http.send(full.url, sent(named(11))), 'queue_full');
+    assert.match(full.log(), /"code":"queue_full","reason":"Too many writes/);
     http.assertProblem(await http.send(full.url, sent([traceOf(200_000)])), 'queue_full');
     assert.equal((await http.send(full.url, sent(named(10)))).status, 201);
     const list = await http.send(full.url, { path: '/traces', headers: http.bearer(full.key) });
