@@ -232,7 +232,7 @@ export const limits = Object.freeze({
   postgresSharedWritersMax: 2,
   postgresSharedLockMsMax: 50,
   // Waiting traces of a team that are sent before its running transaction has ended.
-  postgresFollowingRowsMin: 16,
+  postgresFollowingRowsMin: 24,
   // Teams whose counters are remembered, so that their next transaction takes one round trip.
   postgresCountersKeptMax: 10_000,
   // Expired idempotency keys that such a transaction removes: twice as many as it can add.

@@ -6,7 +6,7 @@ import { storedRows } from '../trace-writer.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../trace-writer.ts';
 import type { LockedWrite, StoreBatch } from './store-batch.ts';
 import { failLate, rowsWaiting, takeFairly, takeOfTeam } from './writing-lines.ts';
-import type { TeamLine, Waiting } from './writing-lines.ts';
+import type { TeamLine, Transaction, Waiting } from './writing-lines.ts';
 
 /**
  * Writes that arrive while a transaction is running share the next one, whatever teams they belong to. If many are waiting, the next one
@@ -22,9 +22,7 @@ export class Writer implements TraceWriter {
   readonly #apartMax: number;
   /** Teams with waiting or running writes, in the order of their turns. */
   readonly #lines = new Map<string, TeamLine>();
-  #sharedRunning = 0;
-  /** Whether a transaction is running that was sent after another one, before that had ended. */
-  #isFollowing = false;
+  #placesTaken = 0;
   #apartRunning = 0;
   #idle: (() => void)[] = [];
 
@@ -64,7 +62,7 @@ export class Writer implements TraceWriter {
   ping(): void {
     const nowMs = performance.now();
     for (const { running, waiting } of this.#lines.values()) {
-      const ageMs = nowMs - (running[0] ?? waiting[0]?.sinceMs ?? nowMs);
+      const ageMs = nowMs - ((running[0] ?? waiting[0])?.sinceMs ?? nowMs);
       if (ageMs > limits.writerStallMsMax) {
         const cause = `a write has waited for ${Math.round(ageMs)} ms`;
         throw new Failure('store_unavailable', { cause });
@@ -107,20 +105,20 @@ export class Writer implements TraceWriter {
   }
 
   #startShared(free: readonly TeamLine[]): void {
-    if (free.length > 0 && this.#sharedRunning < limits.postgresSharedWritersMax) {
-      this.#sharedRunning += 1;
-      void this.#runShared(takeFairly(free), () => (this.#sharedRunning -= 1));
+    if (free.length > 0 && this.#placesTaken < limits.postgresSharedWritersMax) {
+      this.#placesTaken += 1;
+      void this.#runShared(takeFairly(free), { hasPlace: true });
     }
-    if (this.#sharedRunning === 0 || this.#isFollowing) return;
     const following = this.#following();
     if (rowsWaiting(following) < limits.postgresFollowingRowsMin) return;
-    this.#isFollowing = true;
-    void this.#runShared(takeFairly(following), () => (this.#isFollowing = false));
+    void this.#runShared(takeFairly(following), { hasPlace: false });
   }
 
-  /** The teams whose next transaction may be sent now, although one is running. */
+  /** The teams whose next transaction may be sent now, although one is running. None if such a transaction is under way already. */
   #following(): TeamLine[] {
-    const lines = [...this.#lines.values()].filter(
+    const all = [...this.#lines.values()];
+    if (all.some(({ running }) => running.length > 1)) return [];
+    const lines = all.filter(
       ({ running, waiting, isApart }) => running.length === 1 && waiting.length > 0 && !isApart,
     );
     const lanes = lines.map(({ teamId }) => this.#store.laneOf(teamId));
@@ -128,18 +126,28 @@ export class Writer implements TraceWriter {
     return lane ? lines.filter((_, i) => lanes[i] === lane) : [];
   }
 
-  async #runShared(taken: readonly Waiting[], onEnd: () => void): Promise<void> {
-    const lines = this.#occupy(taken);
+  async #runShared(taken: readonly Waiting[], transaction: Transaction): Promise<void> {
+    const lines = this.#occupy(taken, transaction);
     const startMs = performance.now();
     const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
-    onEnd();
     this.#report(taken, outcomes, startMs);
-    this.#settle(taken, lines, outcomes);
+    this.#release(lines, transaction);
+    if (transaction.hasPlace) this.#passOnPlace(lines);
+    this.#settle(taken, outcomes);
+  }
+
+  /** To a transaction that was sent after the one that has ended, if there is one. */
+  #passOnPlace(lines: readonly TeamLine[]): void {
+    const after = lines.flatMap(({ running }) => running.map(({ transaction }) => transaction));
+    const heir = after.find(({ hasPlace }) => !hasPlace);
+    if (heir) heir.hasPlace = true;
+    else this.#placesTaken -= 1;
   }
 
   async #runApart(line: TeamLine, taken: readonly Waiting[]): Promise<void> {
     this.#apartRunning += 1;
-    const lines = this.#occupy(taken);
+    const transaction = { hasPlace: false };
+    const lines = this.#occupy(taken, transaction);
     const startMs = performance.now();
     const outcomes = await this.#store.ofTeam(
       line.teamId,
@@ -149,7 +157,8 @@ export class Writer implements TraceWriter {
     this.#report(taken, outcomes, startMs);
     // The lock was free again.
     if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = this.#isCluster;
-    this.#settle(taken, lines, outcomes);
+    this.#release(lines, transaction);
+    this.#settle(taken, outcomes);
   }
 
   #report(
@@ -164,28 +173,30 @@ export class Writer implements TraceWriter {
     this.#onCommit({ rows, bytes, tookMs: performance.now() - startMs });
   }
 
-  /** The lines of these writes, and when the oldest of each arrived. */
-  #occupy(taken: readonly Waiting[]): Map<TeamLine, number> {
+  /** Returns the lines of these writes. */
+  #occupy(taken: readonly Waiting[], transaction: Transaction): TeamLine[] {
     const lines = new Map<TeamLine, number>();
     for (const { write, sinceMs } of taken) {
       const line = this.#lineOf(write.teamId);
       if (!lines.has(line)) lines.set(line, sinceMs);
     }
     for (const [line, sinceMs] of lines) {
-      line.running.push(sinceMs);
+      line.running.push({ transaction, sinceMs });
       // The team's next turn comes after those of the others.
       this.#lines.delete(line.teamId);
       this.#lines.set(line.teamId, line);
     }
-    return lines;
+    return [...lines.keys()];
   }
 
-  #settle(
-    taken: readonly Waiting[],
-    lines: ReadonlyMap<TeamLine, number>,
-    outcomes: readonly (WriteOutcome | LockedWrite)[],
-  ): void {
-    for (const [line, sinceMs] of lines) line.running.splice(line.running.indexOf(sinceMs), 1);
+  #release(lines: readonly TeamLine[], ended: Transaction): void {
+    for (const { running } of lines) {
+      const at = running.findIndex(({ transaction }) => transaction === ended);
+      running.splice(at, 1);
+    }
+  }
+
+  #settle(taken: readonly Waiting[], outcomes: readonly (WriteOutcome | LockedWrite)[]): void {
     const again = new Map<TeamLine, Waiting[]>();
     for (const [i, one] of taken.entries()) {
       const outcome = outcomes[i] ?? noOutcome;

@@ -9,12 +9,18 @@ export interface Waiting {
   settle(outcome: WriteOutcome): void;
 }
 
-/** The writes of one team that wait. */
+/** A transaction under way. */
+export interface Transaction {
+  /** Whether it takes one of the places for transactions of many teams. */
+  hasPlace: boolean;
+}
+
+/** The writes of one team that wait, and the transactions that store others. */
 export interface TeamLine {
   readonly teamId: string;
   readonly waiting: Waiting[];
-  /** When the oldest write of each running transaction arrived. */
-  readonly running: number[];
+  /** In the order in which they were sent, with the time when the oldest of the team's writes arrived. */
+  readonly running: { transaction: Transaction; sinceMs: number }[];
   /** Whether its writes do not share a transaction with those of other teams. */
   isApart: boolean;
 }

@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import { test } from 'node:test';
+import { limits } from '../../src/limits.ts';
+import type { Lane } from '../../src/store/postgres/lane.ts';
+import type { StoreBatch } from '../../src/store/postgres/store-batch.ts';
+import { Writer } from '../../src/store/postgres/writer.ts';
+import type { TraceWrite, WriteOutcome } from '../../src/store/trace-writer.ts';
+
+const enough = limits.postgresFollowingRowsMin;
+
+/** Transactions that end when the test says so. They are of one lane. */
+function openTransactions() {
+  const lane = {} as Lane;
+  const running: { writes: readonly TraceWrite[]; end(): Promise<void> }[] = [];
+  const store: StoreBatch = {
+    laneOf: () => (running.length > 0 ? lane : null),
+    ofTeam: () => assert.fail('no team is locked'),
+    ofTeams(writes) {
+      const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
+      running.push({
+        writes,
+        async end() {
+          running.splice(running.indexOf(this), 1);
+          resolve(writes.map(() => ({ kind: 'stored', stamps: [] })));
+          await turn();
+        },
+      });
+      return promise;
+    },
+  };
+  return { store, running, sizes: () => running.map(({ writes }) => writes.length) };
+}
+
+const writesOf = (teamId: string, count: number): TraceWrite[] =>
+  Array.from({ length: count }, () => ({
+    teamId,
+    drafts: [{ model: 'm' } as TraceWrite['drafts'][number]],
+    request: null,
+    calls: null,
+  }));
+
+test('as long as writes wait, the next transaction is under way before the running one has ended', async () => {
+  const { store, running, sizes } = openTransactions();
+  const writer = new Writer(store, false);
+  void writer.append(writesOf('a', 1));
+  assert.deepEqual(sizes(), [1]);
+  for (let i = 0; i < 5; i++) {
+    void writer.append(writesOf('a', enough));
+    assert.deepEqual(sizes(), [running[0]?.writes.length, enough], `transaction ${i}`);
+    await running[0]?.end();
+  }
+});
+
+test('few writes wait until the running transaction has ended, and never is a third one under way', async () => {
+  const { store, running, sizes } = openTransactions();
+  const writer = new Writer(store, false);
+  void writer.append(writesOf('a', 1));
+  void writer.append(writesOf('a', enough - 1));
+  assert.deepEqual(sizes(), [1]);
+  void writer.append(writesOf('a', 1));
+  assert.deepEqual(sizes(), [1, enough]);
+  void writer.append(writesOf('a', 2 * enough));
+  assert.deepEqual(sizes(), [1, enough]);
+  await running[0]?.end();
+  assert.deepEqual(sizes(), [enough, 2 * enough]);
+});
+
+test('a place among the transactions for many teams is given back once, however transactions follow one another', async () => {
+  const { store, running, sizes } = openTransactions();
+  const writer = new Writer(store, false);
+  for (let i = 0; i < 5; i++) {
+    void writer.append([...writesOf('a', 1), ...writesOf('b', 1)]);
+    void writer.append(writesOf('a', enough));
+    await running[0]?.end();
+    void writer.append(writesOf('b', 1));
+    // Follows two transactions, one of each team.
+    void writer.append([...writesOf('a', enough), ...writesOf('b', 1)]);
+    assert.deepEqual(sizes(), [enough, 1, enough + 1]);
+    await running[0]?.end();
+    await running[0]?.end();
+    await running[0]?.end();
+  }
+  for (let i = 0; i <= limits.postgresSharedWritersMax; i++)
+    void writer.append(writesOf(`${i}`, 1));
+  assert.equal(running.length, limits.postgresSharedWritersMax);
+});
+
+test('transactions that follow one another take one place of those for many teams', async () => {
+  const { store, running, sizes } = openTransactions();
+  const writer = new Writer(store, false);
+  void writer.append(writesOf('a', 1));
+  void writer.append(writesOf('a', enough));
+  await running[0]?.end();
+  assert.deepEqual(sizes(), [enough]);
+  // One place is still taken, so as many others as there are places left.
+  for (let i = 1; i <= limits.postgresSharedWritersMax; i++) {
+    void writer.append(writesOf(`b${i}`, 1));
+  }
+  assert.equal(running.length, limits.postgresSharedWritersMax);
+  await running[0]?.end();
+  assert.equal(running.length, limits.postgresSharedWritersMax);
+  await running[0]?.end();
+  await running[0]?.end();
+  await writer.drain();
+});
