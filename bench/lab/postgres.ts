@@ -1,11 +1,14 @@
 import { makePostgres } from '../../server/test/support/postgres.ts';
 import { fillDatabase, withKey } from './lab.ts';
 import type { Dataset } from './lab.ts';
+import { untilNoneIsBehind } from './rollup-files.ts';
 
 /** A separate PostgreSQL server on loopback. Its data is removed when it stops, even if the bench is killed. */
 export interface BenchPostgres {
   emptyDatabase(name: string): Promise<Dataset>;
   filledDatabase(traces: number): Promise<Dataset>;
+  /** Resolves when every trace of a database is rolled up. */
+  untilRolledUp(url: string): Promise<void>;
   stop(): Promise<void>;
 }
 
@@ -16,6 +19,10 @@ const settings = {
   synchronous_commit: 'on',
   deadlock_timeout: '1s',
 };
+
+const countBehind = `
+  select count(*) as teams from team_marks m join team_counters c using (team_id)
+  where m.is_active and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)`;
 
 export async function startPostgres(): Promise<BenchPostgres> {
   const postgres = makePostgres(settings);
@@ -32,6 +39,11 @@ export async function startPostgres(): Promise<BenchPostgres> {
       await postgres.sql(url, 'checkpoint');
       return withKey(`postgres-${traces}`, url, traces);
     },
+    untilRolledUp: (url) =>
+      untilNoneIsBehind(async () => {
+        const [row] = await postgres.sql(url, countBehind);
+        return Number(row?.['teams']);
+      }),
     stop: () => postgres.stop(),
   };
 }

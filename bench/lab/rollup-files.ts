@@ -23,17 +23,22 @@ export function derivedShare(path: string): { share: number; bytes: number } {
   return { share: sizeOf((name) => derivedTables.includes(name)) / bytes, bytes };
 }
 
-const patienceMs = 120_000;
-
-/** Resolves when every trace is rolled up. */
+/** Resolves when every trace of a SQLite file is rolled up. */
 export async function untilRolledUp(path: string): Promise<void> {
   using db = new DatabaseSync(path, { readOnly: true });
   const behind = db.prepare(
     `select count(*) as teams from team_marks m join team_counters c using (team_no)
      where m.is_active = 1 and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)`,
   );
+  await untilNoneIsBehind(async () => Number(behind.get()?.['teams']));
+}
+
+const patienceMs = 120_000;
+
+/** Asks again and again how many teams have traces that are not rolled up yet. */
+export async function untilNoneIsBehind(countTeams: () => Promise<number>): Promise<void> {
   const startMs = performance.now();
-  while (Number(behind.get()?.['teams']) > 0) {
+  while ((await countTeams()) > 0) {
     if (performance.now() - startMs > patienceMs) throw new Error('the rollups do not catch up');
     await delay(20);
   }
