@@ -104,3 +104,21 @@ test('transactions that follow one another take one place of those for many team
   await running[0]?.end();
   await writer.drain();
 });
+
+test('busy teams, whose transactions follow one another, keep no other team waiting', async () => {
+  const { store, running } = openTransactions();
+  const lanes = new Map<string, Lane>();
+  store.laneOf = (teamId) => lanes.getOrInsertComputed(teamId, () => ({}) as Lane);
+  const writer = new Writer(store, false);
+  const busy = Array.from({ length: limits.postgresSharedWritersMax }, (_, i) => `busy ${i}`);
+  for (const teamId of busy) void writer.append(writesOf(teamId, enough));
+  void writer.append(writesOf('other', 1));
+  const isUnderWay = (): boolean =>
+    running.some(({ writes }) => writes.some(({ teamId }) => teamId === 'other'));
+  let ended = 0;
+  for (; ended < 20 && !isUnderWay(); ended++) {
+    for (const teamId of busy) void writer.append(writesOf(teamId, enough));
+    await running[0]?.end();
+  }
+  assert.ok(isUnderWay() && ended <= 2, `${ended} transactions have ended`);
+});

@@ -109,6 +109,8 @@ export class Writer implements TraceWriter {
       this.#placesTaken += 1;
       void this.#runShared(takeFairly(free), { hasPlace: true });
     }
+    // A transaction that follows another keeps its place. Busy teams could keep all of them for ever.
+    if (free.some(({ running, waiting }) => running.length === 0 && waiting.length > 0)) return;
     const following = this.#following();
     if (rowsWaiting(following) < limits.postgresFollowingRowsMin) return;
     void this.#runShared(takeFairly(following), { hasPlace: false });
@@ -136,7 +138,7 @@ export class Writer implements TraceWriter {
     this.#settle(taken, outcomes);
   }
 
-  /** To a transaction that was sent after the one that has ended, if there is one. */
+  /** To a transaction that was sent after the one that has ended, if there is one. Two may be followed by the same one. */
   #passOnPlace(lines: readonly TeamLine[]): void {
     const after = lines.flatMap(({ running }) => running.map(({ transaction }) => transaction));
     const heir = after.find(({ hasPlace }) => !hasPlace);
