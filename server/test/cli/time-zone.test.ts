@@ -145,19 +145,22 @@ describe('the time zone of a team', { concurrency: 2 }, () => {
     const startMs = performance.now();
     await own.json('teams', 'set', 'big', '--time-zone', 'Asia/Tokyo');
     const tookMs = performance.now() - startMs;
-    const zones = ['America/New_York', 'Australia/Lord_Howe'];
+    let longestMs = 0.8 * tookMs;
     let killed = 0;
-    for (const zone of zones) {
+    for (let round = 1; round <= 2 || (round <= 10 && killed === 0); round++) {
+      const zone = round % 2 === 0 ? 'America/New_York' : 'Australia/Lord_Howe';
       const args = ['teams', 'set', 'big', '--time-zone', zone, '--database', own.database];
       const child = spawnCli(args);
       const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
       // The moment is random by design.
-      await sleep(random() * 0.8 * tookMs);
+      await sleep(random() * longestMs);
       child.kill('SIGKILL');
       if (
         (await eventually('the end', 20_000, async () => ({ code: await ended }))).code === null
       ) {
         killed += 1;
+      } else {
+        longestMs /= 2;
       }
       const verified = await own.run('verify');
       assert.equal(verified.code, 0, `seed ${seed}: ${verified.stdout}`);

@@ -97,6 +97,8 @@ export interface Load {
   ended: Promise<void>;
   /** Stops the clients, if they still run, and returns how many answers of each status there were. */
   end(): Promise<Record<string, number>>;
+  /** Kills the clients, which leaves requests without an answer. */
+  kill(): Promise<void>;
 }
 
 /** Starts the clients in a separate process. Their request log is in the folder. */
@@ -128,6 +130,10 @@ export function startLoad(
       child.kill('SIGTERM');
       await ended;
       return JSON.parse(stdout) as Record<string, number>;
+    },
+    async kill() {
+      child.kill('SIGKILL');
+      await ended;
     },
   };
 }
