@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import pg from 'pg';
 import { draftTrace } from '../../src/core/trace.ts';
 import { beginWriting } from '../../src/store/postgres/connection.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
@@ -7,6 +8,7 @@ import type { Store } from '../../src/store/store.ts';
 import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { createDistributed } from '../support/cluster-like.ts';
+import { eventually } from '../support/eventually.ts';
 import { loggedStatements } from '../support/logged-statements.ts';
 import { usePostgres } from '../support/postgres.ts';
 
@@ -38,24 +40,144 @@ test('with Citus every setting is a text of its own, because Citus repeats the w
   assert.equal(beginWriting({ ...traits, hasCitus: false }).length, 1);
 });
 
-test('a write whose counter is known is one update and one insert per table, and reads nothing', async () => {
-  await using closing = new AsyncDisposableStack();
+/** A server on new tables with teams whose counters and nodes it knows. */
+async function openWithTeams(closing: AsyncDisposableStack, url: string, count: number) {
+  const store = await openPostgresStore({ ...options, url });
+  closing.defer(() => store.close());
+  const teams: string[] = [];
+  for (let i = 0; i < count; i++) teams.push((await store.ensureTeam(`t${i}`, 1)).team.id);
+  // The server must have seen that nobody else writes to them.
+  for (let i = 0; i < 10; i++) {
+    await storeAll(
+      store,
+      teams.map((id) => write(id, 1)),
+    );
+  }
+  return { store, teams };
+}
+
+async function createLogging(): Promise<string> {
   const url = await createDistributed(postgres);
   const name = new URL(url).pathname.slice(1);
   await postgres.sql(url, `alter database ${name} set log_statement = 'all'`);
-  const store = await openPostgresStore({ ...options, url });
-  closing.defer(() => store.close());
-  const { id } = (await store.ensureTeam('t', 1)).team;
-  await storeAll(store, [write(id, 1)]);
-  const statements = await loggedStatements(postgres, url, () => storeAll(store, [write(id, 1)]));
-  const [begin, ...others] = statements.map((line) => line.replace(/^[^:]*:\s*/, '').trim());
-  assert.match(begin ?? '', /^begin /);
-  assert.deepEqual(
-    others
-      .filter((text) => !text.startsWith('set local'))
-      .map((text) => /^(commit|\w+ \w+ \w+)/.exec(text)?.[1]),
-    ['update team_counters set', 'insert into traces', 'insert into trace_payloads', 'commit'],
+  return url;
+}
+
+test('writes of several teams on a node are one call of a function, whose settings last until the commit', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await createLogging();
+  const { store, teams } = await openWithTeams(closing, url, 3);
+  const statements = await eventually('the nodes to be known', 10_000, async () => {
+    const all = await loggedStatements(postgres, url, () =>
+      storeAll(
+        store,
+        teams.map((id) => write(id, 2)),
+      ),
+    );
+    return all.length === 1 ? all : null;
+  });
+  const call =
+    /select (tracetally_store_\w+)\(/.exec(statements.join())?.[1] ??
+    assert.fail(statements.join());
+  const [answer] = await postgres.sql(
+    url,
+    `with counter as (select team_id, last_seq, last_created_at_us as us from team_counters limit 1),
+      stored as materialized (
+        select ${call}(team_id, '{}', '{}', '{}', 0, 0, array[team_id], array[last_seq + 1], array[us], array[last_seq], array[us], '{0}',
+          'local', '1234') from counter)
+    select count(*)::integer as calls, current_setting('synchronous_commit') as commit, current_setting('lock_timeout') as lock from stored`,
   );
+  assert.deepEqual(answer, { calls: 1, commit: 'local', lock: '1234ms' });
+});
+
+test('if one team has another counter than expected, nothing of the call is stored, and then everything once', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await createDistributed(postgres);
+  const { store, teams } = await openWithTeams(closing, url, 3);
+  const other = await openPostgresStore({ ...options, url });
+  closing.defer(() => other.close());
+  for (let round = 0; round < 20; round++) {
+    const [one = ''] = teams.slice(round % 3);
+    await storeAll(other, [write(one, 1)]);
+    await storeAll(
+      store,
+      teams.map((id) => write(id, 2, `round ${round}`)),
+    );
+  }
+  assert.match(postgres.log(), /a counter is not as expected/);
+  for (const [i, id] of teams.entries()) {
+    const traces = 10 + 20 * 2 + Math.ceil((20 - i) / 3);
+    assert.deepEqual(await verifyTeam(store, id), { traces, differences: [] });
+  }
+});
+
+test('a team that is locked delays the other teams of its node only for a moment', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await createDistributed(postgres);
+  const { store, teams } = await openWithTeams(closing, url, 3);
+  await storeAll(
+    store,
+    teams.map((id) => write(id, 1)),
+  );
+  const [locked = '', ...others] = teams;
+  const holder = new pg.Client({ connectionString: url });
+  await holder.connect();
+  closing.defer(() => holder.end());
+  await holder.query('begin');
+  await holder.query('select 1 from team_counters where team_id = $1 for update', [locked]);
+  const late = store.append([write(locked, 1)]);
+  for (let i = 0; i < 10; i++) {
+    await storeAll(
+      store,
+      others.map((id) => write(id, 1)),
+    );
+  }
+  await holder.query('rollback');
+  const [outcome] = await late;
+  assert.equal(outcome?.kind, 'stored');
+});
+
+test('if the data of a team is on another node, the function stores nothing, and the traces are stored without it', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await createDistributed(postgres);
+  const { store, teams } = await openWithTeams(closing, url, 2);
+  await postgres.sql(url, 'update citus.pg_dist_local_group set groupid = 1');
+  for (let i = 0; i < 10; i++) {
+    await storeAll(
+      store,
+      teams.map((id) => write(id, 2, `request ${i}`)),
+    );
+  }
+  assert.match(postgres.log(), /the data of a team is on another node/);
+  for (const id of teams) {
+    assert.deepEqual(await verifyTeam(store, id), { traces: 30, differences: [] });
+  }
+});
+
+test('if the function cannot be created on all nodes, traces are stored without it', async () => {
+  await using closing = new AsyncDisposableStack();
+  const url = await createDistributed(postgres);
+  await postgres.sql(
+    url,
+    `create or replace function citus.create_distributed_function(
+      function_name regprocedure, distribution_arg_name text, colocate_with text) returns void language plpgsql as
+      'begin raise exception ''connection refused''; end'`,
+  );
+  const { store, teams } = await openWithTeams(closing, url, 2);
+  for (let i = 0; i < 3; i++) {
+    await storeAll(
+      store,
+      teams.map((id) => write(id, 2, `request ${i}`)),
+    );
+  }
+  for (const id of teams) {
+    assert.deepEqual(await verifyTeam(store, id), { traces: 16, differences: [] });
+  }
+  const made = await postgres.sql(
+    url,
+    "select 1 from pg_proc where proname like 'tracetally_store%'",
+  );
+  assert.deepEqual(made, []);
 });
 
 test('any number of rows is stored as it was sent', async () => {
@@ -64,7 +186,8 @@ test('any number of rows is stored as it was sent', async () => {
   const store = await openPostgresStore({ ...options, url });
   closing.defer(() => store.close());
   const { id } = (await store.ensureTeam('t', 1)).team;
-  let traces = 0;
+  for (let i = 0; i < 10; i++) await storeAll(store, [write(id, 1)]);
+  let traces = 10;
   for (let count = 1; count <= 12; count++) {
     await storeAll(store, [write(id, count, `request ${count}`)]);
     traces += count;

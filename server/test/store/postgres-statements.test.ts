@@ -215,6 +215,7 @@ test('no other file of the store holds a statement on a distributed table', () =
     'rollup-statements.ts',
     'search-statements.ts',
     'statements.ts',
+    'store-function.ts',
     'tally-statements.ts',
   ]);
 });

@@ -15,6 +15,7 @@ function openTransactions() {
   const running: { writes: readonly TraceWrite[]; end(): Promise<void> }[] = [];
   const store: StoreBatch = {
     laneOf: () => (running.length > 0 ? lane : null),
+    nodeOf: () => 0,
     ofTeam: () => assert.fail('no team is locked'),
     ofTeams(writes) {
       const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
@@ -121,4 +122,56 @@ test('busy teams, whose transactions follow one another, keep no other team wait
     await running[0]?.end();
   }
   assert.ok(isUnderWay() && ended <= 2, `${ended} transactions have ended`);
+});
+
+test('on a cluster the teams of each node share a transaction, one at a time, and a team without a known node has its own', async () => {
+  const { store, running } = openTransactions();
+  const nodes: Record<string, number> = { a1: 1, b1: 1, c2: 2 };
+  const apart: string[] = [];
+  const writer = new Writer(
+    {
+      ...store,
+      laneOf: () => null,
+      nodeOf: (teamId) => nodes[teamId] ?? null,
+      ofTeam(teamId, writes) {
+        apart.push(teamId);
+        return Promise.resolve(writes.map(() => ({ kind: 'stored', stamps: [] })));
+      },
+    },
+    true,
+  );
+  const teamsOf = () => running.map(({ writes }) => writes.map(({ teamId }) => teamId).join(' '));
+  void writer.append(['a1', 'c2', 'b1', 'x', 'b1'].flatMap((teamId) => writesOf(teamId, 1)));
+  assert.deepEqual(teamsOf(), ['a1 b1 b1', 'c2']);
+  assert.deepEqual(apart, ['x']);
+  nodes['d1'] = 1;
+  void writer.append(writesOf('d1', enough));
+  assert.deepEqual(teamsOf(), ['a1 b1 b1', 'c2'], 'the node is busy');
+  await running[0]?.end();
+  assert.deepEqual(teamsOf(), ['c2', Array(enough).fill('d1').join(' ')]);
+});
+
+test('on a cluster a team whose shared transaction stored nothing gets one of its own, then shares again', async () => {
+  const { store, running } = openTransactions();
+  const apart: string[] = [];
+  let isLocked = true;
+  const writer = new Writer(
+    {
+      ...store,
+      laneOf: () => null,
+      ofTeams: (writes) =>
+        isLocked ? Promise.resolve(writes.map(() => ({ kind: 'locked' }))) : store.ofTeams(writes),
+      ofTeam(teamId, writes) {
+        apart.push(teamId);
+        return Promise.resolve(writes.map(() => ({ kind: 'stored', stamps: [] })));
+      },
+    },
+    true,
+  );
+  await writer.append([...writesOf('a', 2), ...writesOf('b', 1)]);
+  assert.deepEqual(apart, ['a', 'b']);
+  isLocked = false;
+  void writer.append([...writesOf('a', 1), ...writesOf('b', 1)]);
+  assert.deepEqual(apart, ['a', 'b']);
+  assert.equal(running.length, 1);
 });

@@ -17,6 +17,10 @@ const standIns = `
     (logicalrelid regclass primary key, partmethod "char", partkey text, colocationid integer, repmodel "char");
   create table pg_dist_shard (logicalrelid regclass, shardid bigint);
   create table pg_dist_shard_placement (shardid bigint, nodename text, nodeport integer);
+  create table pg_dist_placement (shardid bigint, groupid integer);
+  insert into pg_dist_placement values (7, 0);
+  create table pg_dist_local_group (groupid integer);
+  insert into pg_dist_local_group values (0);
 
   create function column_to_column_name(regclass, text) returns text language sql as 'select $2';
   create function run_command_on_all_nodes(command text)
@@ -41,6 +45,10 @@ const standIns = `
     insert into citus.pg_dist_shard select table_name, table_name::oid::bigint * 100 + n from generate_series(1, 32) n;
     insert into citus.pg_dist_shard_placement select shardid, 'node-' || shardid % 3, 5432
       from citus.pg_dist_shard where logicalrelid = table_name $$;
+  create function get_shard_id_for_distribution_column(table_name regclass, value uuid) returns bigint language sql as 'select 7';
+  create function create_distributed_function(
+    function_name regprocedure, distribution_arg_name text, colocate_with text) returns void language sql as $$
+    insert into citus.calls (what) values (format('function by %s, with %s', distribution_arg_name, colocate_with)) $$;
   create function truncate_local_data_after_distributing_table(regclass) returns void language sql as
     'insert into citus.calls (what) values (''emptied '' || $1)'`;
 

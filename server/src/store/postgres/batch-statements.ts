@@ -44,8 +44,10 @@ export interface AtOnceStatements {
   rows(): BatchRows;
   /** From the beginning to the commit. */
   all(batch: BatchWrites, wallUs: number): Statement[];
-  /** Whether a committed transaction has stored the batch. If not, it has stored nothing. */
+  /** Whether the transaction has stored the batch. If not, it has stored nothing. */
   isStored(answers: readonly Answer[]): boolean;
+  /** Whether the batch may be stored after this error, of the last statement or of an earlier one. */
+  isDoubtful(error: Error, isOfLast: boolean): boolean;
 }
 
 /** By team. Teams that are missing are locked by another transaction. */
@@ -90,40 +92,6 @@ export function oneTeamStatements(begin: Begin, teamId: string): BatchStatements
   };
 }
 
-/** The whole transaction of one team whose counter is known. It fails if the counter is another one, or if a request was stored before. */
-export function oneTeamAtOnce(begin: Begin, teamId: string): AtOnceStatements {
-  return {
-    rows: () => new TraceColumns(),
-    all(batch, wallUs) {
-      const [counter] = batch.counters();
-      const requests = requestsOf(teamId, batch, wallUs);
-      return [
-        ...begin.map((text): Statement => [text, []]),
-        // First, since it locks the counter.
-        ...(counter ? [moveExpectedCounter(counter)] : []),
-        ...insertsOf(teamId, batch.rows),
-        ...(requests
-          ? ([
-              requests.forget,
-              [
-                fewOfOneTeam.requests[requests.count - 1] ?? ofOneTeam.insertRequests,
-                requests.values,
-              ],
-            ] satisfies Statement[])
-          : []),
-        ['commit', []],
-      ];
-    },
-    isStored: () => true,
-  };
-}
-
-function moveExpectedCounter({ teamId, ...counter }: MovedCounter): Statement {
-  const { lastSeq, lastUs, fromSeq, fromUs, fence } = counter;
-  const values = [lastSeq, lastUs, fromSeq, fromUs, fence].map(String);
-  return [ofOneTeam.moveExpectedCounter, [teamId, ...values]];
-}
-
 function insertsOf(teamId: string, rows: BatchRows): Statement[] {
   const { traceCount, payloadCount } = rows;
   const intoTraces = fewOfOneTeam.traces[traceCount - 1] ?? ofOneTeam.insertTraces;
@@ -144,7 +112,7 @@ function requestsOf(teamId: string, { requests }: BatchWrites, wallUs: number) {
     [teamId, String(wallUs), String(sweepOfTeam(requests))],
   ];
   const values = [teamId, ...requestColumns(requests, wallUs)];
-  return { count: requests.length, forget, values };
+  return { forget, values };
 }
 
 const waitBriefly = `set local lock_timeout = ${limits.postgresSharedLockMsMax}`;
@@ -288,7 +256,7 @@ function byKeyHash(rows: readonly Row[]): Map<string, EarlierRequest> {
 }
 
 /** How many expired rows are removed: twice as many as are added, so that the table does not grow without end. */
-function sweepOfTeam(requests: readonly NewRequest[]): number {
+export function sweepOfTeam(requests: readonly NewRequest[]): number {
   return Math.max(limits.idempotencySweepRowsMax, 2 * requests.length);
 }
 

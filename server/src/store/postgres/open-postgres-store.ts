@@ -21,6 +21,8 @@ import { openRepricer } from './repricer.ts';
 import { noRoller, openRoller } from './roller-client.ts';
 import { openSignInCodes } from './sign-in-codes.ts';
 import { openStoreBatch } from './store-batch.ts';
+import type { Tables } from './store-batch.ts';
+import { ensureStoreFunction } from './store-function.ts';
 import { KnownRecordTypes, readRecordTypes } from './trace-records.ts';
 import type { RecordTypes } from './trace-records.ts';
 import { Writer } from './writer.ts';
@@ -45,15 +47,14 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
 interface Prepared extends Pick<Pools, 'begin' | 'synchronousCommit'> {
   types: RecordTypes;
-  /** Whether the tables are distributed over the nodes of a cluster. */
-  isCluster: boolean;
+  cluster: Tables['cluster'];
 }
 
 /** Checks the server and migrates the schema. */
 async function prepare(
   pool: pg.Pool,
   address: Address,
-  { mustExist = false, onUpgrade = () => {} }: PostgresOptions,
+  { role, mustExist = false, onUpgrade = () => {} }: PostgresOptions,
 ): Promise<Prepared> {
   const client = await connect(pool);
   try {
@@ -64,9 +65,13 @@ async function prepare(
     await run(client, 'rollback');
     await migrate(client, address.name, mustExist, { pool, begin, onUpgrade });
     const isCluster = (await distributedTables(client)).size > 0;
+    // Tools may be run by a user who must not change anything.
+    const hasStoreFunction = isCluster && role === 'server' && (await ensureStoreFunction(client));
+    const cluster = isCluster ? { hasStoreFunction } : null;
     const types = await readRecordTypes(client);
     client.release();
-    return { begin, synchronousCommit: traits.synchronousCommit, isCluster, types };
+    const { synchronousCommit } = traits;
+    return { begin, synchronousCommit, cluster, types };
   } catch (error) {
     client.release(true);
     throw error;
@@ -78,7 +83,7 @@ const readAccess = "select current_setting('transaction_read_only') as read_only
 
 function assemble(
   pools: Pools,
-  { isCluster, types }: Pick<Prepared, 'isCluster' | 'types'>,
+  { cluster, types }: Pick<Prepared, 'cluster' | 'types'>,
   options: PostgresOptions,
 ): Store {
   const { url, role, clock, onClockJump = () => {}, onRollFailed = () => {} } = options;
@@ -94,9 +99,9 @@ function assemble(
           onRoll ?? (() => {}),
         );
   const onStored = roller.written;
-  const tables = { types: new KnownRecordTypes(pools.writing, types), isCluster };
+  const tables = { types: new KnownRecordTypes(pools.writing, types), cluster };
   const store = openStoreBatch(pools, openClock(clock), tables, { onClockJump, onStored });
-  const writer = new Writer(store, isCluster, onCommit);
+  const writer = new Writer(store, cluster !== null, onCommit);
   const keyUses = openKeyUses(pools);
   return {
     ...openReader(pools),

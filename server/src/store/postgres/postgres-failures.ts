@@ -91,6 +91,22 @@ export function isNotAsExpected(error: unknown): boolean {
   return state === states.divisionByZero || state === states.uniqueViolation;
 }
 
+/** The first id in the details of such an error: the team that was not as expected. Null if it is not known. */
+export function teamNotAsExpected(error: unknown): string | null {
+  const detail = error instanceof pg.DatabaseError ? error.detail : undefined;
+  return /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/.exec(detail ?? '')?.[0] ?? null;
+}
+
+/** Whether it is the counter of the team. */
+export function isOtherCounter(error: unknown): boolean {
+  return stateOf(error) === states.divisionByZero;
+}
+
+/** An error that PostgreSQL or an extension has no class for, such as one between the nodes of a cluster. */
+export function isInternal(error: unknown): boolean {
+  return stateOf(error).startsWith('XX');
+}
+
 /** A lock was not free within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return stateOf(error) === states.lockNotAvailable;

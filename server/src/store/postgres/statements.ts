@@ -57,7 +57,6 @@ const requestsInsert: ColumnsInsert = {
 export const fewOfOneTeam = {
   traces: insertsOfFew(tracesInsert),
   payloads: insertsOfFew(payloadsInsert),
-  requests: insertsOfFew(requestsInsert),
 };
 
 const writing = {
@@ -72,21 +71,8 @@ const writing = {
 
   insertPayloads: insertOfTeam(payloadsInsert),
 
-  /** Fails if a request was stored before. */
-  insertRequests: insertOfTeam(requestsInsert),
-
   moveCounter: `
     update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
-
-  /**
-   * Ends the transaction with an error if the counter is not the expected one, $4 to $6: the statements after it are already sent, and
-   * there is no other way to stop them.
-   */
-  moveExpectedCounter: `
-    update team_counters set last_created_at_us = $3,
-      last_seq = case when last_seq = $4 and last_created_at_us = $5 and fence = $6 then $2::bigint
-        else 1 / (last_seq - last_seq) end
-    where team_id = $1`,
 
   /** From now on, a transaction that was sent before and is executed later finds another counter than it expects. */
   moveFence: `update team_counters set fence = fence + 1 where team_id = $1`,

@@ -6,8 +6,8 @@ import { failAll, storeInHalvesAsync } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { packPayloads } from '../payload.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
-import { attemptAtOnce, manyTeamsAtOnce } from './batch-at-once.ts';
-import { manyTeamsStatements, oneTeamAtOnce, oneTeamStatements } from './batch-statements.ts';
+import { attemptAtOnce, manyTeamsAtOnce, oneNodeAtOnce } from './batch-at-once.ts';
+import { manyTeamsStatements, oneTeamStatements } from './batch-statements.ts';
 import type { AtOnceStatements, BatchStatements } from './batch-statements.ts';
 import { attemptBatch, wasStored } from './batch-transaction.ts';
 import type { Attempt } from './batch-transaction.ts';
@@ -18,9 +18,12 @@ import type { Lane } from './lane.ts';
 import {
   failureOf,
   isLockTimeout,
+  isOtherCounter,
   isTransactionAborted,
   isTypeMismatch,
+  teamNotAsExpected,
 } from './postgres-failures.ts';
+import { TeamNodes } from './team-nodes.ts';
 import type { KnownRecordTypes } from './trace-records.ts';
 
 /** A write of a team that another transaction has locked. It was not stored. */
@@ -32,10 +35,12 @@ export interface LockedWrite {
 export interface StoreBatch {
   /** Writes of one team. Waits until the team is not locked. */
   ofTeam(teamId: string, writes: readonly TraceWrite[]): Promise<readonly WriteOutcome[]>;
-  /** Writes of any teams, in one transaction. Hardly waits for teams that are locked. */
+  /** Writes of any teams of one node, in one transaction. Hardly waits for teams that are locked. */
   ofTeams(writes: readonly TraceWrite[]): Promise<readonly (WriteOutcome | LockedWrite)[]>;
   /** If `ofTeams` may be called again for this team before it has resolved: where, since all teams of a call must agree. */
   laneOf(teamId: string): Lane | null;
+  /** The node that has the team's data, if its writes may share a transaction with others. Without a cluster all teams have the same. */
+  nodeOf(teamId: string): number | null;
 }
 
 export interface BatchEvents {
@@ -55,20 +60,21 @@ interface Means {
 /** What is known about the tables. */
 export interface Tables {
   types: KnownRecordTypes;
-  /** Whether they are distributed over the nodes of a cluster. */
-  isCluster: boolean;
+  /** Whether they are distributed over the nodes of a cluster, and whether there is a function that stores a batch on its node. */
+  cluster: { hasStoreFunction: boolean } | null;
 }
 
 export function openStoreBatch(
   pools: Pools,
   clock: Clock,
-  { types, isCluster }: Tables,
+  { types, cluster }: Tables,
   { onClockJump, onStored }: BatchEvents,
 ): StoreBatch {
   /** Writes of teams that were left out because they are locked. */
   const locked = new WeakSet<PackedWrite>();
 
-  const known = new KnownCounters();
+  // On a cluster, a transaction of many teams that finds another counter than expected is costly.
+  const known = new KnownCounters(cluster ? 3 : 0);
 
   function stored(batch: BatchWrites): BatchResult {
     for (const write of batch.locked) locked.add(write);
@@ -112,10 +118,7 @@ export function openStoreBatch(
       if (attempt.kind === 'doubtful') {
         const isStored = await wasStored(pools, attempt.batch);
         if (isStored) return stored(attempt.batch);
-        if (isStored === null) {
-          const unknown = `${reason}; it is not known whether the commit succeeded`;
-          return { kind: 'failed', code: 'outcome_unknown', reason: unknown, isOfStore: true };
-        }
+        if (isStored === null) return unknownOutcome(error);
       }
       // The lock may be one that the transaction before has waited for.
       const isLock = isLockTimeout(error) || (atOnce && isTransactionAborted(error));
@@ -142,7 +145,7 @@ export function openStoreBatch(
   ): Promise<readonly (WriteOutcome | LockedWrite)[]> {
     try {
       // Before the transaction, so that no lock is held during compression.
-      const packed = writes.map((write) => ({ write, payloads: write.drafts.map(packPayloads) }));
+      const packed = writes.map(pack);
       const outcomes = await storeInHalvesAsync(packed, (batch) => store(batch, means));
       return outcomes.map((outcome, i) => {
         const write = packed[i];
@@ -158,16 +161,102 @@ export function openStoreBatch(
     skippingLocked: manyTeamsStatements(pools.begin, types, true),
     atOnce: manyTeamsAtOnce(pools, types),
   };
+  const nodes = new TeamNodes(pools);
+  const ofOneNode = oneNodeAtOnce(pools, types);
+
+  /**
+   * A team that is not as expected is left out, and the others are tried again. If anything else goes wrong, each team gets a transaction
+   * of its own, which finds out more: then this is null.
+   */
+  async function storeOnNode(
+    writes: readonly PackedWrite[],
+    leftOut: Set<string>,
+  ): Promise<BatchResult | null> {
+    const isIn = ({ write }: PackedWrite): boolean => !leftOut.has(write.teamId);
+    const attempt = await attemptAtOnce(
+      { writing: pools.writing, known, via: ofOneNode },
+      clock,
+      writes.filter(isIn),
+    );
+    if (attempt?.kind === 'stored') {
+      known.confirmed(attempt.batch.counters());
+      return stored(attempt.batch);
+    }
+    if (attempt?.kind === 'not as expected') {
+      const teamId = teamNotAsExpected(attempt.error);
+      if (teamId !== null && leftOut.size < limits.postgresLeftOutMax) {
+        known.refuted(attempt.batch.counters(), teamId, isOtherCounter(attempt.error));
+        leftOut.add(teamId);
+        return writes.some(isIn) ? storeOnNode(writes, leftOut) : null;
+      }
+    }
+    known.forget(writes);
+    for (const { write } of writes) nodes.forget(write.teamId);
+    if (!attempt || attempt.kind === 'not as expected') return null;
+    const { error } = attempt;
+    if (attempt.kind === 'doubtful') {
+      const isStored = await wasStored(pools, attempt.batch);
+      if (isStored) return stored(attempt.batch);
+      return isStored === null ? unknownOutcome(error) : null;
+    }
+    if (isTypeMismatch(error)) await types.readAgain().catch(() => {});
+    const { code, isOfStore, isWorthRetry } = failureOf(error);
+    if (!isOfStore || isWorthRetry || isLockTimeout(error)) return null;
+    return { kind: 'failed', code, reason: messageOf(error), isOfStore };
+  }
+
+  async function storeAllOnNode(
+    writes: readonly TraceWrite[],
+  ): Promise<readonly (WriteOutcome | LockedWrite)[]> {
+    const leftOut = new Set<string>();
+    let result: BatchResult | null;
+    try {
+      result = await storeOnNode(writes.map(pack), leftOut);
+    } catch (error) {
+      return failAll(writes, { code: 'internal', reason: messageOf(error) });
+    }
+    if (!result) return writes.map(() => isLocked);
+    const taken = writes.filter(({ teamId }) => !leftOut.has(teamId));
+    const outcomes = result.kind === 'stored' ? result.outcomes : failAll(taken, result);
+    let at = 0;
+    return writes.map(({ teamId }) =>
+      leftOut.has(teamId) ? isLocked : (outcomes[at++] ?? isLocked),
+    );
+  }
+
+  async function storeOfTeam(
+    teamId: string,
+    writes: readonly TraceWrite[],
+  ): Promise<readonly WriteOutcome[]> {
+    const outcomes = await storeAll(writes, { first: oneTeamStatements(pools.begin, teamId) });
+    if (cluster?.hasStoreFunction) void nodes.learn(teamId);
+    // Without statements that skip locked teams no write is left out.
+    return outcomes as readonly WriteOutcome[];
+  }
+
+  if (cluster) {
+    return {
+      ofTeam: storeOfTeam,
+      ofTeams: storeAllOnNode,
+      laneOf: () => null,
+      nodeOf: (teamId) => (known.isKnown(teamId) ? nodes.nodeOf(teamId) : null),
+    };
+  }
   return {
-    ofTeam: (teamId, writes) =>
-      // Without statements that skip locked teams no write is left out.
-      storeAll(writes, {
-        first: oneTeamStatements(pools.begin, teamId),
-        ...(isCluster ? { atOnce: oneTeamAtOnce(pools.begin, teamId) } : {}),
-      }) as Promise<readonly WriteOutcome[]>,
+    ofTeam: storeOfTeam,
     ofTeams: (writes) => storeAll(writes, ofManyTeams),
     laneOf: (teamId) => known.laneOf(teamId),
+    nodeOf: () => 0,
   };
+}
+
+function pack(write: TraceWrite): PackedWrite {
+  return { write, payloads: write.drafts.map(packPayloads) };
+}
+
+function unknownOutcome(error: unknown): BatchResult {
+  const reason = `${messageOf(error)}; it is not known whether the commit succeeded`;
+  return { kind: 'failed', code: 'outcome_unknown', reason, isOfStore: true };
 }
 
 const isLocked: LockedWrite = { kind: 'locked' };

@@ -3,6 +3,7 @@ import { compile } from '../../core/compile.ts';
 import { columnOf, narrowNames, payloadNames, traceFields } from '../../core/trace-fields.ts';
 import type { FieldKind, NarrowTrace } from '../../core/trace-fields.ts';
 import { uuidBytes } from '../../core/uuid.ts';
+import { expiryOf } from '../idempotency.ts';
 import { checksumOf, hasPayloads } from '../payload.ts';
 import type { PackedPayloads } from '../payload.ts';
 import type { Assigned } from '../sequencer.ts';
@@ -10,6 +11,7 @@ import { abandon, connect, run } from './connection.ts';
 import type { Values } from './connection.ts';
 import { RecordArray } from './record-array.ts';
 import type { BatchRows } from './batch-rows.ts';
+import type { NewRequest } from './batch-writes.ts';
 
 type AddTrace = (record: RecordArray, team: Buffer, assigned: Assigned, trace: NarrowTrace) => void;
 type AddPayloads = (
@@ -20,10 +22,18 @@ type AddPayloads = (
   checksum: number,
 ) => void;
 
+type AddRequest = (
+  record: RecordArray,
+  team: Buffer,
+  stored: NewRequest,
+  expiresAtUs: number,
+) => void;
+
 /** How rows are sent as records of the tables' own row types. The columns and ids of these types are read from the database. */
 export interface RecordTypes {
   traces: { oid: number; add: AddTrace };
   payloads: { oid: number; add: AddPayloads };
+  requests: { oid: number; add: AddRequest };
 }
 
 const readColumns = `
@@ -56,6 +66,7 @@ export class KnownRecordTypes {
 export async function readRecordTypes(client: pg.ClientBase): Promise<RecordTypes> {
   const traces = await readType(client, 'traces');
   const payloads = await readType(client, 'trace_payloads');
+  const requests = await readType(client, 'idempotency');
   return {
     traces: {
       oid: traces.oid,
@@ -67,6 +78,12 @@ export async function readRecordTypes(client: pg.ClientBase): Promise<RecordType
       oid: payloads.oid,
       add: compile<AddPayloads>(
         `(record, team, assigned, payloads, checksum) => { ${recordSource(payloads, payloadSources)} }`,
+      ),
+    },
+    requests: {
+      oid: requests.oid,
+      add: compile<AddRequest>(
+        `(record, team, stored, expiresAtUs) => { ${recordSource(requests, requestSources)} }`,
       ),
     },
   };
@@ -115,10 +132,33 @@ const payloadSources = new Map<string, string>([
   ...payloadNames.map((name): [string, string] => [name, `record.bytea(payloads.${name});`]),
 ]);
 
+const requestSources = new Map<string, string>([
+  ['team_id', 'record.uuid(team);'],
+  ['key_hash', 'record.text(stored.request.keyHash);'],
+  ['body_hash', 'record.text(stored.request.bodyHash);'],
+  ['first_seq', 'record.int8(stored.firstSeq);'],
+  ['count', 'record.int4(stored.count);'],
+  ['rejected', 'record.text(stored.request.rejected);'],
+  ['expires_at_us', 'record.int8(expiresAtUs);'],
+]);
+
 /** A column that a newer version has added is not set. */
 function recordSource({ columns }: RowType, sources: ReadonlyMap<string, string>): string {
   const added = columns.map(({ name, type }) => sources.get(name) ?? `record.none(${type});`);
   return `record.begin(${columns.length}); ${added.join(' ')} record.end();`;
+}
+
+/** The requests of one batch as a parameter. */
+export function requestRecords(
+  { requests: { oid, add } }: RecordTypes,
+  requests: readonly NewRequest[],
+  wallUs: number,
+): Buffer {
+  const records = new RecordArray();
+  for (const stored of requests) {
+    add(records, uuidBytes(stored.teamId), stored, expiryOf(wallUs));
+  }
+  return records.toBuffer(oid);
 }
 
 /** The traces of one batch as two parameters. They may belong to several teams. */

@@ -11,18 +11,18 @@ import type { TeamLine, Transaction, Waiting } from './writing-lines.ts';
 /**
  * Writes that arrive while a transaction is running share the next one, whatever teams they belong to. If many are waiting, the next one
  * is sent before the running one has ended, so that the database always has something to do. A team that another process has
- * locked gets a transaction of its own until that works again, so that it delays no other team. On a Citus cluster every team has its
- * own transactions, since those stay on one node.
+ * locked gets a transaction of its own until that works again, so that it delays no other team. On a Citus cluster the teams of each node
+ * have their own transactions, and so has a team whose node or counter is not known.
  */
 export class Writer implements TraceWriter {
   readonly #store: StoreBatch;
   readonly #isCluster: boolean;
   readonly #onCommit: StoreEvents['onCommit'];
-  /** On a cluster no transaction is shared. */
-  readonly #apartMax: number;
   /** Teams with waiting or running writes, in the order of their turns. */
   readonly #lines = new Map<string, TeamLine>();
   #placesTaken = 0;
+  /** Of a cluster, those with a transaction of several teams. */
+  readonly #busyNodes = new Set<number>();
   #apartRunning = 0;
   #idle: (() => void)[] = [];
 
@@ -30,7 +30,6 @@ export class Writer implements TraceWriter {
     this.#store = store;
     this.#onCommit = onCommit;
     this.#isCluster = isCluster;
-    this.#apartMax = limits.postgresWritersMax - (isCluster ? 0 : limits.postgresSharedWritersMax);
   }
 
   append(
@@ -82,38 +81,59 @@ export class Writer implements TraceWriter {
   #lineOf(teamId: string): TeamLine {
     let line = this.#lines.get(teamId);
     if (!line) {
-      line = { teamId, waiting: [], running: [], isApart: this.#isCluster };
+      line = { teamId, waiting: [], running: [], isApart: false };
       this.#lines.set(teamId, line);
     }
     return line;
   }
 
   #start(): void {
-    const free = [...this.#lines.values()].filter(({ running }) => running.length === 0);
-    for (const line of free) {
+    const shared = new Map<number, TeamLine[]>();
+    const apart: TeamLine[] = [];
+    for (const line of this.#lines.values()) {
+      if (line.running.length > 0) continue;
       failLate(line);
-      if (line.waiting.length === 0) this.#lines.delete(line.teamId);
+      if (line.waiting.length === 0) {
+        this.#lines.delete(line.teamId);
+        continue;
+      }
+      const node = this.#nodeOf(line);
+      if (node === null) apart.push(line);
+      else if (shared.get(node)?.push(line) === undefined) shared.set(node, [line]);
     }
-    this.#startShared(free.filter(({ isApart, waiting }) => !isApart && waiting.length > 0));
-    for (const line of free) {
-      if (this.#apartRunning >= this.#apartMax) break;
-      if (line.isApart && line.waiting.length > 0) void this.#runApart(line, takeOfTeam(line));
+    this.#startShared(shared);
+    for (const line of apart) {
+      if (this.#apartRunning >= apartMax) break;
+      void this.#runApart(line, takeOfTeam(line));
     }
     if (this.#lines.size > 0) return;
     for (const resolve of this.#idle) resolve();
     this.#idle = [];
   }
 
-  #startShared(free: readonly TeamLine[]): void {
-    if (free.length > 0 && this.#placesTaken < limits.postgresSharedWritersMax) {
+  /** Null if the team needs a transaction of its own. */
+  #nodeOf({ teamId, waiting, isApart }: TeamLine): number | null {
+    if (isApart) return null;
+    // Which of the calls are stored depends on those that are stored already, so the counter must be locked first.
+    if (this.#isCluster && waiting.some(({ write }) => write.calls)) return null;
+    return this.#store.nodeOf(teamId);
+  }
+
+  #startShared(free: ReadonlyMap<number, readonly TeamLine[]>): void {
+    for (const [node, lines] of free) {
+      if (this.#placesTaken >= limits.postgresSharedWritersMax) break;
+      if (this.#busyNodes.has(node)) continue;
       this.#placesTaken += 1;
-      void this.#runShared(takeFairly(free), { hasPlace: true });
+      if (this.#isCluster) this.#busyNodes.add(node);
+      void this.#runShared(takeFairly(lines), { hasPlace: true, node });
     }
     // A transaction that follows another keeps its place. Busy teams could keep all of them for ever.
-    if (free.some(({ running, waiting }) => running.length === 0 && waiting.length > 0)) return;
+    const isWaiting = ({ running, waiting }: TeamLine) =>
+      running.length === 0 && waiting.length > 0;
+    if (free.values().some((lines) => lines.some(isWaiting))) return;
     const following = this.#following();
     if (rowsWaiting(following) < limits.postgresFollowingRowsMin) return;
-    void this.#runShared(takeFairly(following), { hasPlace: false });
+    void this.#runShared(takeFairly(following), { hasPlace: false, node: 0 });
   }
 
   /** The teams whose next transaction may be sent now, although one is running. None if such a transaction is under way already. */
@@ -134,21 +154,25 @@ export class Writer implements TraceWriter {
     const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
     this.#report(taken, outcomes, startMs);
     this.#release(lines, transaction);
-    if (transaction.hasPlace) this.#passOnPlace(lines);
+    if (transaction.hasPlace) this.#passOnPlace(lines, transaction);
     this.#settle(taken, outcomes);
   }
 
   /** To a transaction that was sent after the one that has ended, if there is one. Two may be followed by the same one. */
-  #passOnPlace(lines: readonly TeamLine[]): void {
+  #passOnPlace(lines: readonly TeamLine[], { node }: Transaction): void {
     const after = lines.flatMap(({ running }) => running.map(({ transaction }) => transaction));
     const heir = after.find(({ hasPlace }) => !hasPlace);
-    if (heir) heir.hasPlace = true;
-    else this.#placesTaken -= 1;
+    if (heir) {
+      heir.hasPlace = true;
+      return;
+    }
+    this.#placesTaken -= 1;
+    this.#busyNodes.delete(node);
   }
 
   async #runApart(line: TeamLine, taken: readonly Waiting[]): Promise<void> {
     this.#apartRunning += 1;
-    const transaction = { hasPlace: false };
+    const transaction = { hasPlace: false, node: 0 };
     const lines = this.#occupy(taken, transaction);
     const startMs = performance.now();
     const outcomes = await this.#store.ofTeam(
@@ -158,7 +182,7 @@ export class Writer implements TraceWriter {
     this.#apartRunning -= 1;
     this.#report(taken, outcomes, startMs);
     // The lock was free again.
-    if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = this.#isCluster;
+    if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = false;
     this.#release(lines, transaction);
     this.#settle(taken, outcomes);
   }
@@ -215,4 +239,5 @@ export class Writer implements TraceWriter {
   }
 }
 
+const apartMax = limits.postgresWritersMax - limits.postgresSharedWritersMax;
 const noOutcome: WriteOutcome = { kind: 'failed', code: 'internal', reason: 'no outcome' };

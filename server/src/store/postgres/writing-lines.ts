@@ -11,6 +11,7 @@ export interface Waiting {
 
 /** A transaction under way. */
 export interface Transaction {
+  node: number;
   /** Whether it takes one of the places for transactions of many teams. */
   hasPlace: boolean;
 }
