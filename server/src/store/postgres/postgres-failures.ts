@@ -85,14 +85,15 @@ export function isTypeMismatch(error: unknown): boolean {
   return stateOf(error) === states.typeMismatch;
 }
 
-/** A transaction that was sent at once has found another counter, or a request that was stored before. Nothing was done. */
+/** A transaction that was sent at once has found another counter, a request that was stored before, or a known team locked. */
 export function isNotAsExpected(error: unknown): boolean {
   const state = stateOf(error);
+  if (state === states.lockNotAvailable) return teamInDetail(error) !== null;
   return state === states.divisionByZero || state === states.uniqueViolation;
 }
 
-/** The first id in the details of such an error: the team that was not as expected. Null if it is not known. */
-export function teamNotAsExpected(error: unknown): string | null {
+/** The first id in the details of an error: the team that was not as expected, or locked. Null if there is none. */
+export function teamInDetail(error: unknown): string | null {
   const detail = error instanceof pg.DatabaseError ? error.detail : undefined;
   return /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/.exec(detail ?? '')?.[0] ?? null;
 }

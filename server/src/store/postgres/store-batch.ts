@@ -21,7 +21,7 @@ import {
   isOtherCounter,
   isTransactionAborted,
   isTypeMismatch,
-  teamNotAsExpected,
+  teamInDetail,
 } from './postgres-failures.ts';
 import { TeamNodes } from './team-nodes.ts';
 import type { KnownRecordTypes } from './trace-records.ts';
@@ -165,7 +165,7 @@ export function openStoreBatch(
   const ofOneNode = oneNodeAtOnce(pools, types);
 
   /**
-   * A team that is not as expected is left out, and the others are tried again. If anything else goes wrong, each team gets a transaction
+   * A team that is locked or not as expected is left out, and the others are tried again. If anything else goes wrong, each team gets a transaction
    * of its own, which finds out more: then this is null.
    */
   async function storeOnNode(
@@ -183,7 +183,7 @@ export function openStoreBatch(
       return stored(attempt.batch);
     }
     if (attempt?.kind === 'not as expected') {
-      const teamId = teamNotAsExpected(attempt.error);
+      const teamId = teamInDetail(attempt.error);
       if (teamId !== null && leftOut.size < limits.postgresLeftOutMax) {
         known.refuted(attempt.batch.counters(), teamId, isOtherCounter(attempt.error));
         leftOut.add(teamId);

@@ -60,15 +60,19 @@ declare
   moved record;
 begin
   perform set_config('synchronous_commit', commit_as, true), set_config('lock_timeout', lock_ms, true);
-  for moved in select u.* from unnest(team_ids, to_seq, to_us, from_seq, from_us, from_fence)
-    as u(team_id, seq, us, old_seq, old_us, fence)
-  loop
-    update team_counters set last_seq = moved.seq, last_created_at_us = moved.us
-    where team_id = moved.team_id and last_seq = moved.old_seq and last_created_at_us = moved.old_us and fence = moved.fence;
-    if not found then
-      raise division_by_zero using message = 'a counter is not as expected', detail = moved.team_id::text;
-    end if;
-  end loop;
+  begin
+    for moved in select u.* from unnest(team_ids, to_seq, to_us, from_seq, from_us, from_fence)
+      as u(team_id, seq, us, old_seq, old_us, fence)
+    loop
+      update team_counters set last_seq = moved.seq, last_created_at_us = moved.us
+      where team_id = moved.team_id and last_seq = moved.old_seq and last_created_at_us = moved.old_us and fence = moved.fence;
+      if not found then
+        raise division_by_zero using message = 'a counter is not as expected', detail = moved.team_id::text;
+      end if;
+    end loop;
+  exception when lock_not_available then
+    raise lock_not_available using message = 'a team is locked', detail = moved.team_id::text;
+  end;
   perform 1 from unnest(team_ids) as u(team_id) where not exists (
     select 1 from pg_dist_placement join pg_dist_local_group using (groupid)
     where shardid = get_shard_id_for_distribution_column('${tablesByTeam[0]}', u.team_id));
