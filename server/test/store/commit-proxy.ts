@@ -29,6 +29,9 @@ export interface CommitProxy {
 /** A commit as it goes over the wire: a simple query, or the text of a statement. */
 const commit = Buffer.from('commit\0');
 const commitAnswer = Buffer.from('COMMIT\0');
+/** On a cluster, a call of a function commits by itself. Its text is sent once, after the name under which it is prepared. */
+const preparedCall = /(\w+)\0select tracetally_store_/;
+const callAnswer = Buffer.from('SELECT 1\0');
 
 function occurrences(data: Buffer, what: Buffer): number {
   let count = 0;
@@ -65,11 +68,14 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
     }
     let isHeld = false;
     let commitsUnanswered = 0;
+    let callName: string | undefined;
     caller.on('data', (data: Buffer) => {
       const commits = occurrences(data, commit);
+      callName ??= preparedCall.exec(data.toString('latin1'))?.[1];
+      const isCall = callName !== undefined && data.includes(`\0${callName}\0`);
       commitsUnanswered += commits;
       commitsAtOnceMax = Math.max(commitsAtOnceMax, commitsUnanswered);
-      const mishap = commits > 0 ? plan.shift() : undefined;
+      const mishap = commits > 0 || isCall ? plan.shift() : undefined;
       if (mishap === 'lost') {
         caller.destroy();
         return;
@@ -82,7 +88,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
         return;
       }
       if (mishap === 'answerLost') isAnswerLost = true;
-      if (mishap === 'denied') denial = denyCommit();
+      if (mishap === 'denied') denial = denyCommit(isCall ? callAnswer : commitAnswer);
       postgres.write(data);
     });
     postgres.on('data', (data: Buffer) => {
@@ -106,8 +112,8 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
 
 type Denial = (data: Buffer) => Buffer;
 
-/** In what PostgreSQL answers, puts an error in the place of the next COMMIT. */
-function denyCommit(): Denial {
+/** In what PostgreSQL answers, puts an error in the place of the next such answer. */
+function denyCommit(answer: Buffer): Denial {
   let isDone = false;
   let rest = Buffer.alloc(0);
   return (data) => {
@@ -118,7 +124,7 @@ function denyCommit(): Denial {
       length = 1 + rest.readInt32BE(1);
       if (rest.length < length) break;
       const message = rest.subarray(0, length);
-      const isCommit = !isDone && message.toString('latin1', 5) === 'COMMIT\0';
+      const isCommit = !isDone && message.subarray(5).equals(answer);
       whole.push(isCommit ? error : message);
       isDone ||= isCommit;
     }
