@@ -4,10 +4,14 @@
  */
 export class IdempotencyModel<T> {
   readonly #requests = new Map<string, { body: string; first: T; untilUs: number }>();
+  #latestUs = -Infinity;
 
-  meet(key: string, body: string, nowUs: number): Meeting<T> {
+  /** A request that is not stored may have removed what had expired by then, or not, before the clock jumped back: then the store decides. */
+  meet(key: string, body: string, nowUs: number, isStored: boolean): Meeting<T> {
     const known = this.#requests.get(key);
-    if (!known || known.untilUs <= nowUs) return { kind: 'new' };
+    const mayBeGone = known !== undefined && known.untilUs <= this.#latestUs;
+    this.#latestUs = Math.max(this.#latestUs, nowUs);
+    if (!known || known.untilUs <= nowUs || (mayBeGone && isStored)) return { kind: 'new' };
     return known.body === body ? { kind: 'again', first: known.first } : { kind: 'reused' };
   }
 

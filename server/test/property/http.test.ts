@@ -160,7 +160,9 @@ async function post(actor: Actor, request: Request, at: number): Promise<void> {
     seen.none += 1;
     return;
   }
-  const meeting = key === null ? null : actor.idempotency.meet(key, `${path} ${text}`, at);
+  const isStored = answer.status === 201 && isReplay === null;
+  const meeting =
+    key === null ? null : actor.idempotency.meet(key, `${path} ${text}`, at, isStored);
   if (meeting?.kind === 'reused') {
     assert.deepEqual([answer.status, answer.json.code], [422, 'idempotency_key_reused']);
     seen.reused += 1;

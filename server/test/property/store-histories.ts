@@ -107,7 +107,8 @@ async function compareOutcome(
   rejected: string,
   outcome: WriteOutcome,
 ): Promise<void> {
-  const meeting = key === null ? null : idempotency.meet(key, body, at);
+  const isStored = outcome.kind === 'stored';
+  const meeting = key === null ? null : idempotency.meet(key, body, at, isStored);
   if (meeting?.kind === 'reused') {
     const code = outcome.kind === 'failed' ? outcome.code : outcome.kind;
     assert.equal(code, 'idempotency_key_reused');

@@ -73,8 +73,7 @@ export function openStoreBatch(
   /** Writes of teams that were left out because they are locked. */
   const locked = new WeakSet<PackedWrite>();
 
-  // On a cluster, a transaction of many teams that finds another counter than expected is costly.
-  const known = new KnownCounters(cluster ? 3 : 0);
+  const known = new KnownCounters(cluster ? clusterFirstMisses : 0);
 
   function stored(batch: BatchWrites): BatchResult {
     for (const write of batch.locked) locked.add(write);
@@ -165,8 +164,8 @@ export function openStoreBatch(
   const ofOneNode = oneNodeAtOnce(pools, types);
 
   /**
-   * A team that is locked or not as expected is left out, and the others are tried again. If anything else goes wrong, each team gets a transaction
-   * of its own, which finds out more: then this is null.
+   * A team that is locked or not as expected is left out, and the others are tried again. If anything else goes wrong, this is null, and
+   * each team gets a transaction of its own, which finds out more.
    */
   async function storeOnNode(
     writes: readonly PackedWrite[],
@@ -259,4 +258,6 @@ function unknownOutcome(error: unknown): BatchResult {
   return { kind: 'failed', code: 'outcome_unknown', reason, isOfStore: true };
 }
 
+/** On a cluster, a transaction that finds another counter than expected has been sent in vain for all its teams. */
+const clusterFirstMisses = 3;
 const isLocked: LockedWrite = { kind: 'locked' };

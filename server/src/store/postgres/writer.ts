@@ -88,20 +88,16 @@ export class Writer implements TraceWriter {
   }
 
   #start(): void {
-    const shared = new Map<number, TeamLine[]>();
-    const apart: TeamLine[] = [];
-    for (const line of this.#lines.values()) {
-      if (line.running.length > 0) continue;
+    const free = [...this.#lines.values()].filter(({ running }) => running.length === 0);
+    for (const line of free) {
       failLate(line);
-      if (line.waiting.length === 0) {
-        this.#lines.delete(line.teamId);
-        continue;
-      }
-      const node = this.#nodeOf(line);
-      if (node === null) apart.push(line);
-      else if (shared.get(node)?.push(line) === undefined) shared.set(node, [line]);
+      if (line.waiting.length === 0) this.#lines.delete(line.teamId);
     }
-    this.#startShared(shared);
+    const waiting = free.filter((line) => line.waiting.length > 0);
+    const byNode = Map.groupBy(waiting, (line) => this.#nodeOf(line));
+    const apart = byNode.get(null) ?? [];
+    byNode.delete(null);
+    this.#startShared(byNode as Map<number, TeamLine[]>);
     for (const line of apart) {
       if (this.#apartRunning >= apartMax) break;
       void this.#runApart(line, takeOfTeam(line));
