@@ -230,7 +230,7 @@ export const limits = Object.freeze({
   postgresWideReadersMax: 8,
   // Transactions that store writes of many teams, and how long they wait for the lock of a team before they leave the team out.
   postgresSharedWritersMax: 2,
-  // On a cluster, teams that such a transaction leaves out one by one, because another server has written to them.
+  // On a cluster, teams that such a transaction leaves out one by one: locked, or written to by another server.
   postgresLeftOutMax: 4,
   postgresSharedLockMsMax: 50,
   // Waiting traces of a team that are sent before its running transaction has ended.

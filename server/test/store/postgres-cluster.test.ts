@@ -46,7 +46,7 @@ async function openWithTeams(closing: AsyncDisposableStack, url: string, count: 
   closing.defer(() => store.close());
   const teams: string[] = [];
   for (let i = 0; i < count; i++) teams.push((await store.ensureTeam(`t${i}`, 1)).team.id);
-  // The server must have seen that nobody else writes to them.
+  // The server must have seen that no other server writes to them.
   for (let i = 0; i < 10; i++) {
     await storeAll(
       store,
@@ -161,7 +161,7 @@ test('if the function cannot be created on all nodes, traces are stored without 
     url,
     `create or replace function citus.create_distributed_function(
       function_name regprocedure, distribution_arg_name text, colocate_with text) returns void language plpgsql as
-      'begin raise exception ''connection refused''; end'`,
+      'begin raise connection_failure using message = ''connection refused''; end'`,
   );
   const { store, teams } = await openWithTeams(closing, url, 2);
   for (let i = 0; i < 3; i++) {

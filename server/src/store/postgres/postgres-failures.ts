@@ -85,7 +85,7 @@ export function isTypeMismatch(error: unknown): boolean {
   return stateOf(error) === states.typeMismatch;
 }
 
-/** A transaction that was sent at once has found another counter, a request that was stored before, or a known team locked. */
+/** A transaction that was sent at once has found another counter, a request that was stored before, or a team that it names locked. */
 export function isNotAsExpected(error: unknown): boolean {
   const state = stateOf(error);
   if (state === states.lockNotAvailable) return teamInDetail(error) !== null;

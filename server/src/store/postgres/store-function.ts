@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import pg from 'pg';
+import type pg from 'pg';
 import { limits } from '../../limits.ts';
 import { payloadColumns, shortColumns } from '../trace-rows.ts';
 import { run } from './connection.ts';
@@ -127,8 +127,8 @@ export async function ensureStoreFunction(client: pg.ClientBase): Promise<boolea
     }
     await run(client, 'commit');
     return true;
-  } catch (error) {
-    if (!(error instanceof pg.DatabaseError)) throw error;
+  } catch {
+    // Also after the coordinator has lost a node. If our own connection is lost, this fails.
     await run(client, 'rollback');
     return false;
   }
