@@ -67,6 +67,37 @@ test('few writes wait until the running transaction has ended, and never is a th
   assert.deepEqual(sizes(), [enough, 2 * enough]);
 });
 
+test('the first writes of a turn are sent while more are being read, and enough others follow them', () => {
+  const { store, sizes } = openTransactions();
+  const writer = new Writer(store, false);
+  void writer.append(writesOf('a', 1), true);
+  assert.deepEqual(sizes(), [1]);
+  void writer.append(writesOf('a', enough - 1), true);
+  assert.deepEqual(sizes(), [1]);
+  void writer.append(writesOf('a', 1), true);
+  assert.deepEqual(sizes(), [1, enough]);
+});
+
+test('while more writes are being read and a transaction is running, those of other teams wait for one another', () => {
+  const { store, sizes } = openTransactions();
+  const writer = new Writer(store, false);
+  void writer.append(writesOf('a', 1), true);
+  void writer.append(writesOf('b', enough), true);
+  void writer.append(writesOf('c', enough), true);
+  assert.deepEqual(sizes(), [1]);
+  void writer.append(writesOf('d', 1));
+  assert.deepEqual(sizes(), [1, 2 * enough + 1]);
+});
+
+test('on a cluster writes wait until all of a turn are read, since a transaction of few costs as much as one of many', () => {
+  const { store, sizes } = openTransactions();
+  const writer = new Writer(store, true);
+  void writer.append(writesOf('a', enough), true);
+  assert.deepEqual(sizes(), []);
+  void writer.append(writesOf('b', 1));
+  assert.deepEqual(sizes(), [enough + 1]);
+});
+
 test('a place among the transactions for many teams is given back once, however transactions follow one another', async () => {
   const { store, running, sizes } = openTransactions();
   const writer = new Writer(store, false);

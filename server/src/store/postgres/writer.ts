@@ -54,6 +54,7 @@ export class Writer implements TraceWriter {
       this.#lineOf(write.teamId).waiting.push({ write, bytes, sinceMs, settle });
     }
     if (!moreFollow) this.#start();
+    else if (!this.#isCluster) this.#start(1);
     return promise;
   }
 
@@ -87,7 +88,8 @@ export class Writer implements TraceWriter {
     return line;
   }
 
-  #start(): void {
+  /** While more writes are being read, few places may be taken, so that the database has something to do and most writes go together. */
+  #start(placesMax = limits.postgresSharedWritersMax): void {
     const free = [...this.#lines.values()].filter(({ running }) => running.length === 0);
     for (const line of free) {
       failLate(line);
@@ -97,7 +99,7 @@ export class Writer implements TraceWriter {
     const byNode = Map.groupBy(waiting, (line) => this.#nodeOf(line));
     const apart = byNode.get(null) ?? [];
     byNode.delete(null);
-    this.#startShared(byNode as Map<number, TeamLine[]>);
+    this.#startShared(byNode as Map<number, TeamLine[]>, placesMax);
     for (const line of apart) {
       if (this.#apartRunning >= apartMax) break;
       void this.#runApart(line, takeOfTeam(line));
@@ -115,9 +117,9 @@ export class Writer implements TraceWriter {
     return this.#store.nodeOf(teamId);
   }
 
-  #startShared(free: ReadonlyMap<number, readonly TeamLine[]>): void {
+  #startShared(free: ReadonlyMap<number, readonly TeamLine[]>, placesMax: number): void {
     for (const [node, lines] of free) {
-      if (this.#placesTaken >= limits.postgresSharedWritersMax) break;
+      if (this.#placesTaken >= placesMax) break;
       if (this.#busyNodes.has(node)) continue;
       this.#placesTaken += 1;
       if (this.#isCluster) this.#busyNodes.add(node);
