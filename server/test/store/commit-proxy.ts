@@ -12,7 +12,9 @@ export type Mishap =
   /** It arrives some time after the caller has seen the connection break, and after all commits that are planned. */
   | 'late'
   /** It is stored, and answered with an error: what a coordinator does that misses the answer of a node. */
-  | 'denied';
+  | 'denied'
+  /** It is stored and answered, and an error follows. */
+  | 'deniedAfter';
 
 /** A proxy between a store and PostgreSQL that breaks the connection of a commit when a test asks for it. */
 export interface CommitProxy {
@@ -21,15 +23,15 @@ export interface CommitProxy {
   plan: Mishap[];
   /** How many late commits PostgreSQL has dealt with. */
   lateEnded(): number;
-  /** The most commits that were sent on one connection and not answered yet. */
-  commitsAtOnceMax(): number;
+  /** The most calls that were sent on one connection and not answered yet. */
+  callsAtOnceMax(): number;
   close(): Promise<void>;
 }
 
 /** A commit as it goes over the wire: a simple query, or the text of a statement. */
 const commit = Buffer.from('commit\0');
 const commitAnswer = Buffer.from('COMMIT\0');
-/** On a cluster, a call of a function commits by itself. Its text is sent once, after the name under which it is prepared. */
+/** A call of the function that stores a batch commits by itself. Its text is sent once, after the name under which it is prepared. */
 const preparedCall = /(\w+)\0select tracetally_store_/;
 const callAnswer = Buffer.from('SELECT 1\0');
 
@@ -43,7 +45,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
   const plan: Mishap[] = [];
   const sockets = new Set<Socket>();
   let lateEnded = 0;
-  let commitsAtOnceMax = 0;
+  let callsAtOnceMax = 0;
 
   async function sendLate(postgres: Socket, data: Buffer): Promise<void> {
     do await delay(400);
@@ -67,15 +69,15 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
       });
     }
     let isHeld = false;
-    let commitsUnanswered = 0;
+    let callsUnanswered = 0;
     let callName: string | undefined;
     caller.on('data', (data: Buffer) => {
-      const commits = occurrences(data, commit);
       callName ??= preparedCall.exec(data.toString('latin1'))?.[1];
-      const isCall = callName !== undefined && data.includes(`\0${callName}\0`);
-      commitsUnanswered += commits;
-      commitsAtOnceMax = Math.max(commitsAtOnceMax, commitsUnanswered);
-      const mishap = commits > 0 || isCall ? plan.shift() : undefined;
+      const calls = callName ? occurrences(data, Buffer.from(`\0${callName}\0`)) : 0;
+      const isCall = calls > 0;
+      callsUnanswered += calls;
+      callsAtOnceMax = Math.max(callsAtOnceMax, callsUnanswered);
+      const mishap = isCall || data.includes(commit) ? plan.shift() : undefined;
       if (mishap === 'lost') {
         caller.destroy();
         return;
@@ -88,11 +90,13 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
         return;
       }
       if (mishap === 'answerLost') isAnswerLost = true;
-      if (mishap === 'denied') denial = denyCommit(isCall ? callAnswer : commitAnswer);
+      if (mishap === 'denied' || mishap === 'deniedAfter') {
+        denial = denyCommit(isCall ? callAnswer : commitAnswer, mishap === 'deniedAfter');
+      }
       postgres.write(data);
     });
     postgres.on('data', (data: Buffer) => {
-      commitsUnanswered -= occurrences(data, commitAnswer);
+      if (callsUnanswered > 0) callsUnanswered -= occurrences(data, callAnswer);
       if (isAnswerLost) caller.destroy();
       else caller.write(denial ? denial(data) : data);
     });
@@ -102,7 +106,7 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
     port: (server.address() as AddressInfo).port,
     plan,
     lateEnded: () => lateEnded,
-    commitsAtOnceMax: () => commitsAtOnceMax,
+    callsAtOnceMax: () => callsAtOnceMax,
     async close() {
       for (const socket of sockets) socket.destroy();
       await new Promise((resolve) => server.close(resolve));
@@ -112,8 +116,11 @@ export async function startCommitProxy(postgresPort: number): Promise<CommitProx
 
 type Denial = (data: Buffer) => Buffer;
 
-/** In what PostgreSQL answers, puts an error in the place of the next such answer. */
-function denyCommit(answer: Buffer): Denial {
+/** In what PostgreSQL answers, puts an error in the place of the next such answer, or after it. */
+function denyCommit(answer: Buffer, isAfter: boolean): Denial {
+  const error = isAfter
+    ? errorMessage('53100', 'no space left on device')
+    : errorMessage('XX000', 'could not commit on a node');
   let isDone = false;
   let rest = Buffer.alloc(0);
   return (data) => {
@@ -125,13 +132,17 @@ function denyCommit(answer: Buffer): Denial {
       if (rest.length < length) break;
       const message = rest.subarray(0, length);
       const isCommit = !isDone && message.subarray(5).equals(answer);
-      whole.push(isCommit ? error : message);
+      if (!isCommit || isAfter) whole.push(message);
+      if (isCommit) whole.push(error);
       isDone ||= isCommit;
     }
     return Buffer.concat(whole);
   };
 }
 
-const fields = Buffer.from('SERROR\0VERROR\0CXX000\0Mcould not commit on a node\0\0');
-const error = Buffer.concat([Buffer.from('E'), Buffer.alloc(4), fields]);
-error.writeInt32BE(4 + fields.length, 1);
+function errorMessage(state: string, words: string): Buffer {
+  const fields = Buffer.from(`SERROR\0VERROR\0C${state}\0M${words}\0\0`);
+  const message = Buffer.concat([Buffer.from('E'), Buffer.alloc(4), fields]);
+  message.writeInt32BE(4 + fields.length, 1);
+  return message;
+}

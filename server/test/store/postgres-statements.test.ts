@@ -209,6 +209,7 @@ test('no other file of the store holds a statement on a distributed table', () =
   const files = globSync('*.ts', { cwd: folder });
   const found = files.filter((path) => pattern.test(readFileSync(new URL(path, folder), 'utf8')));
   assert.deepEqual(found.sort(), [
+    'cluster-function.ts',
     'columns-insert.ts',
     'many-teams-statements.ts',
     'reprice-statements.ts',

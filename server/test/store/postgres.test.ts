@@ -254,6 +254,7 @@ for (const [place, create] of layouts)
         ['lost', 'lost', 'answerLost'],
         ['denied'],
         ['lost', 'denied'],
+        ['deniedAfter'],
       ];
       for (const [i, plan] of mishaps.entries()) {
         // The first trace of a team adds its counter in the same transaction.

@@ -19,7 +19,7 @@ import { beginOn, run } from './connection.ts';
 import type { Begin, Row, Values } from './connection.ts';
 import { ofManyTeams } from './many-teams-statements.ts';
 import { counterFromRow } from './marks-rows.ts';
-import type { Answer, Statement } from './pipeline.ts';
+import type { Answer, Statement } from './wire-call.ts';
 import { fewOfOneTeam, ofOneTeam } from './statements.ts';
 import { TraceColumns } from './trace-columns.ts';
 import { TraceRecords } from './trace-records.ts';
@@ -39,15 +39,14 @@ export interface BatchStatements {
   write(batch: BatchWrites, wallUs: number): Statement[];
 }
 
-/** The statements of a transaction that is sent at once. */
+/** A function that stores a batch in one round trip. The call is a transaction by itself. */
 export interface AtOnceStatements {
   rows(): BatchRows;
-  /** From the beginning to the commit. */
-  all(batch: BatchWrites, wallUs: number): Statement[];
-  /** Whether the transaction has stored the batch. If not, it has stored nothing. */
-  isStored(answers: readonly Answer[]): boolean;
-  /** Whether the batch may be stored after this error, of the last statement or of an earlier one. */
-  isDoubtful(error: Error, isOfLast: boolean): boolean;
+  call(batch: BatchWrites, wallUs: number): Statement;
+  /** Whether the call has stored the batch. If not, it has stored nothing. */
+  isStored(answer: Answer): boolean;
+  /** Whether the batch may be stored after this error, which came after the answer of the call or in its place. */
+  isDoubtful(error: Error, isAnswered: boolean): boolean;
 }
 
 /** By team. Teams that are missing are locked by another transaction. */
@@ -203,7 +202,7 @@ export function counterValues(counters: readonly MovedCounter[]): Values {
   ];
 }
 
-export function forgetRequests(requests: readonly NewRequest[], wallUs: number): Statement {
+function forgetRequests(requests: readonly NewRequest[], wallUs: number): Statement {
   const teamIds = new Set(requests.map(({ teamId }) => teamId));
   const sweepMax = Math.max(limits.postgresSharedSweepRowsMax, 2 * requests.length);
   return [
@@ -213,7 +212,7 @@ export function forgetRequests(requests: readonly NewRequest[], wallUs: number):
 }
 
 /** The parameters of `takeRequests` for many teams. */
-export function requestValues(requests: readonly NewRequest[], wallUs: number): Values {
+function requestValues(requests: readonly NewRequest[], wallUs: number): Values {
   return [arrayOfPlain(requests.map(({ teamId }) => teamId)), ...requestColumns(requests, wallUs)];
 }
 

@@ -9,7 +9,7 @@ import type { PackedWrite } from './batch-writes.ts';
 import { abandon, beginOn, connect, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { ConnectionLost } from './postgres-failures.ts';
-import type { Statement } from './pipeline.ts';
+import type { Statement } from './wire-call.ts';
 import { ofOneTeam } from './statements.ts';
 
 /** How one attempt at a batch ended. */

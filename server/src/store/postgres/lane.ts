@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { abandon, connect } from './connection.ts';
-import { runTogether } from './pipeline.ts';
-import type { Answers, Statement } from './pipeline.ts';
+import { callOn } from './wire-call.ts';
+import type { Ending, Statement } from './wire-call.ts';
 
 /**
  * A connection on which transactions are sent without waiting for the one before. The database executes them in this order. The
@@ -22,7 +22,7 @@ export class Lane {
   }
 
   /** Throws if there is no connection. Then nothing was sent. */
-  async run(statements: readonly Statement[]): Promise<Answers> {
+  async run(statement: Statement): Promise<Ending> {
     this.#running += 1;
     let client: pg.PoolClient;
     try {
@@ -31,7 +31,7 @@ export class Lane {
       this.#running = 0;
       throw error;
     }
-    const result = await runTogether(client, statements);
+    const result = await callOn(client, statement);
     this.#running -= 1;
     this.#error ??= result.error;
     if (this.#running === 0) await this.#end(client);

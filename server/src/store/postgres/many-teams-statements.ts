@@ -2,6 +2,9 @@ import { payloadColumns, shortColumns } from '../trace-rows.ts';
 import { replaceRequest } from './statements.ts';
 
 /** The statements that write for several teams in one transaction. They are used only if the tables are not distributed. */
+const requestColumns = 'team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us';
+const requestTypes = ['uuid', 'text', 'text', 'bigint', 'integer', 'text', 'bigint'];
+
 const selectCounters = `
     select team_id, first_seq, last_seq, last_created_at_us, fence from team_counters
     where team_id = any($1::uuid[]) order by team_id`;
@@ -14,59 +17,41 @@ function insertRecords(table: string, columns: string, parameter: string): strin
     select ${values.join(', ')} from unnest(${parameter}::${table}[]) as u`;
 }
 
-const insertTraces = insertRecords('traces', `team_id, seq, ${shortColumns}`, '$1');
+export function insertTraces(parameter: string): string {
+  return insertRecords('traces', `team_id, seq, ${shortColumns}`, parameter);
+}
 
-function insertPayloads(parameter: string): string {
+export function insertPayloads(parameter: string): string {
   return insertRecords('trace_payloads', `team_id, seq, ${payloadColumns}`, parameter);
 }
 
+export function insertRequests(parameter: string): string {
+  return `${insertRecords('idempotency', requestColumns, parameter)} ${replaceRequest}`;
+}
+
 /** Without the second condition, PostgreSQL reads the counters of all teams. */
-function moveCounters(first: number): string {
+export function moveCounters(teams: string, lastSeqs: string, lastTimes: string): string {
   return `
     update team_counters c set last_seq = u.last_seq, last_created_at_us = u.last_us
-    from unnest($${first}::uuid[], $${first + 1}::bigint[], $${first + 2}::bigint[]) as u(team_id, last_seq, last_us)
-    where c.team_id = u.team_id and c.team_id = any($${first}::uuid[])`;
+    from unnest(${teams}::uuid[], ${lastSeqs}::bigint[], ${lastTimes}::bigint[]) as u(team_id, last_seq, last_us)
+    where c.team_id = u.team_id and c.team_id = any(${teams}::uuid[])`;
 }
 
-const requestTypes = ['uuid', 'text', 'text', 'bigint', 'integer', 'text', 'bigint'];
-
-function takeRequests(first: number): string {
-  const arrays = requestTypes.map((type, i) => `$${first + i}::${type}[]`);
+/** Removes expired requests: at most `ofTeamMax` of each team, and `inAllMax` in all. */
+export function forgetRequests(
+  teams: string,
+  now: string,
+  ofTeamMax: string,
+  inAllMax: string,
+): string {
   return `
-    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
-    select u.* from unnest(${arrays.join(', ')}) as u`;
-}
-
-function findRequests(teams: string, keyHashes: string, now: string): string {
-  return `
-    select u.team_id, u.key_hash, found.*
-    from unnest(${teams}::uuid[], ${keyHashes}::text[]) as u(team_id, key_hash), lateral (
-      select i.body_hash, i.first_seq, i.count, i.rejected from idempotency i
-      where i.team_id = u.team_id and i.key_hash = u.key_hash and i.expires_at_us > ${now}
-      limit 1) as found`;
-}
-
-/**
- * A whole transaction in one statement. It stores nothing, and returns false, if a counter is not as expected or a request was stored
- * before. The parameters are the traces and payloads; the teams with the new values of their counters; their expected values; and, with
- * requests, the time and the columns of the requests.
- */
-function storeIfAsExpected(hasRequests: boolean): string {
-  const isAsExpected = '(select is_so from as_expected)';
-  return `
-  with counters as (
-    select team_id, last_seq, last_created_at_us, fence from team_counters
-    where team_id = any($3::uuid[]) order by team_id for update
-  ), as_expected as materialized (
-    select count(*) = cardinality($3::uuid[])
-      ${hasRequests ? `and not exists (${findRequests('$10', '$11', '$9')})` : ''} as is_so
-    from counters join unnest($3::uuid[], $6::bigint[], $7::bigint[], $8::integer[])
-      as u(team_id, last_seq, last_created_at_us, fence) using (team_id, last_seq, last_created_at_us, fence)
-  ), traces_stored as (${insertTraces} where ${isAsExpected}
-  ), payloads_stored as (${insertPayloads('$2')} where ${isAsExpected}
-  ), ${hasRequests ? `requests_stored as (${takeRequests(10)} where ${isAsExpected} ${replaceRequest}),` : ''}
-  counters_moved as (${moveCounters(3)} and ${isAsExpected})
-  select is_so from as_expected`;
+    delete from idempotency i
+    using (
+      select u.team_id, expired.key_hash from unnest(${teams}::uuid[]) as u(team_id), lateral (
+        select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= ${now}
+        limit ${ofTeamMax}) as expired
+      limit ${inAllMax}) as swept
+    where i.team_id = swept.team_id and i.key_hash = swept.key_hash`;
 }
 
 export const ofManyTeams = {
@@ -80,26 +65,23 @@ export const ofManyTeams = {
     select team_id, 1, 0, 0 from unnest($1::uuid[]) as u(team_id) order by team_id
     on conflict (team_id) do nothing`,
 
-  insertTraces,
+  insertTraces: insertTraces('$1'),
 
   insertPayloads: insertPayloads('$1'),
 
-  moveCounters: moveCounters(1),
+  moveCounters: moveCounters('$1', '$2', '$3'),
 
-  findRequests: findRequests('$1', '$2', '$3'),
+  findRequests: `
+    select u.team_id, u.key_hash, found.*
+    from unnest($1::uuid[], $2::text[]) as u(team_id, key_hash), lateral (
+      select i.body_hash, i.first_seq, i.count, i.rejected from idempotency i
+      where i.team_id = u.team_id and i.key_hash = u.key_hash and i.expires_at_us > $3
+      limit 1) as found`,
 
-  forgetRequests: `
-    delete from idempotency i
-    using (
-      select u.team_id, expired.key_hash from unnest($1::uuid[]) as u(team_id), lateral (
-        select e.key_hash from idempotency e where e.team_id = u.team_id and e.expires_at_us <= $2
-        limit $3) as expired
-      limit $4) as swept
-    where i.team_id = swept.team_id and i.key_hash = swept.key_hash`,
+  forgetRequests: forgetRequests('$1', '$2', '$3', '$4'),
 
-  takeRequests: `${takeRequests(1)} ${replaceRequest}`,
-
-  storeIfAsExpected: storeIfAsExpected(false),
-
-  storeWithRequestsIfAsExpected: storeIfAsExpected(true),
+  takeRequests: `
+    insert into idempotency (${requestColumns})
+    select u.* from unnest(${requestTypes.map((type, i) => `$${i + 1}::${type}[]`).join(', ')}) as u
+    ${replaceRequest}`,
 };

@@ -47,7 +47,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
 interface Prepared extends Pick<Pools, 'begin' | 'synchronousCommit'> {
   types: RecordTypes;
-  cluster: Tables['cluster'];
+  tables: Omit<Tables, 'types'>;
 }
 
 /** Checks the server and migrates the schema. */
@@ -64,14 +64,14 @@ async function prepare(
     await beginOn(client, begin);
     await run(client, 'rollback');
     await migrate(client, address.name, mustExist, { pool, begin, onUpgrade });
-    const isCluster = (await distributedTables(client)).size > 0;
+    const areDistributed = (await distributedTables(client)).size > 0;
     // Tools may be run by a user who must not change anything.
-    const hasStoreFunction = isCluster && role === 'server' && (await ensureStoreFunction(client));
-    const cluster = isCluster ? { hasStoreFunction } : null;
+    const haveStoreFunction =
+      role === 'server' && (await ensureStoreFunction(client, areDistributed));
     const types = await readRecordTypes(client);
     client.release();
     const { synchronousCommit } = traits;
-    return { begin, synchronousCommit, cluster, types };
+    return { begin, synchronousCommit, types, tables: { areDistributed, haveStoreFunction } };
   } catch (error) {
     client.release(true);
     throw error;
@@ -83,7 +83,7 @@ const readAccess = "select current_setting('transaction_read_only') as read_only
 
 function assemble(
   pools: Pools,
-  { cluster, types }: Pick<Prepared, 'cluster' | 'types'>,
+  { types, tables }: Pick<Prepared, 'types' | 'tables'>,
   options: PostgresOptions,
 ): Store {
   const { url, role, clock, onClockJump = () => {}, onRollFailed = () => {} } = options;
@@ -99,9 +99,9 @@ function assemble(
           onRoll ?? (() => {}),
         );
   const onStored = roller.written;
-  const tables = { types: new KnownRecordTypes(pools.writing, types), cluster };
-  const store = openStoreBatch(pools, openClock(clock), tables, { onClockJump, onStored });
-  const writer = new Writer(store, cluster !== null, onCommit);
+  const known = { ...tables, types: new KnownRecordTypes(pools.writing, types) };
+  const store = openStoreBatch(pools, openClock(clock), known, { onClockJump, onStored });
+  const writer = new Writer(store, tables.areDistributed, onCommit);
   const keyUses = openKeyUses(pools);
   return {
     ...openReader(pools),

@@ -23,7 +23,6 @@ const states = {
   lockNotAvailable: '55P03',
   queryCancelled: '57014',
   adminShutdown: '57P01',
-  transactionAborted: '25P02',
   typeMismatch: '42804',
   divisionByZero: '22012',
   uniqueViolation: '23505',
@@ -111,11 +110,6 @@ export function isInternal(error: unknown): boolean {
 /** A lock was not free within `lock_timeout`. */
 export function isLockTimeout(error: unknown): boolean {
   return stateOf(error) === states.lockNotAvailable;
-}
-
-/** An earlier statement of the transaction has failed. */
-export function isTransactionAborted(error: unknown): boolean {
-  return stateOf(error) === states.transactionAborted;
 }
 
 /** A statement took longer than `statement_timeout`. */

@@ -19,7 +19,6 @@ import {
   failureOf,
   isLockTimeout,
   isOtherCounter,
-  isTransactionAborted,
   isTypeMismatch,
   teamInDetail,
 } from './postgres-failures.ts';
@@ -60,20 +59,22 @@ interface Means {
 /** What is known about the tables. */
 export interface Tables {
   types: KnownRecordTypes;
-  /** Whether they are distributed over the nodes of a cluster, and whether there is a function that stores a batch on its node. */
-  cluster: { hasStoreFunction: boolean } | null;
+  /** Whether they are distributed over the nodes of a cluster. */
+  areDistributed: boolean;
+  /** Whether there is a function that stores a batch in one round trip. */
+  haveStoreFunction: boolean;
 }
 
 export function openStoreBatch(
   pools: Pools,
   clock: Clock,
-  { types, cluster }: Tables,
+  { types, areDistributed, haveStoreFunction }: Tables,
   { onClockJump, onStored }: BatchEvents,
 ): StoreBatch {
   /** Writes of teams that were left out because they are locked. */
   const locked = new WeakSet<PackedWrite>();
 
-  const known = new KnownCounters(cluster ? clusterFirstMisses : 0);
+  const known = new KnownCounters(areDistributed ? clusterFirstMisses : 0);
 
   function stored(batch: BatchWrites): BatchResult {
     for (const write of batch.locked) locked.add(write);
@@ -119,8 +120,7 @@ export function openStoreBatch(
         if (isStored) return stored(attempt.batch);
         if (isStored === null) return unknownOutcome(error);
       }
-      // The lock may be one that the transaction before has waited for.
-      const isLock = isLockTimeout(error) || (atOnce && isTransactionAborted(error));
+      const isLock = isLockTimeout(error);
       if (means.skippingLocked && statements === means.first && isLock) {
         statements = means.skippingLocked;
         continue;
@@ -158,7 +158,7 @@ export function openStoreBatch(
   const ofManyTeams: Means = {
     first: manyTeamsStatements(pools.begin, types, false),
     skippingLocked: manyTeamsStatements(pools.begin, types, true),
-    atOnce: manyTeamsAtOnce(pools, types),
+    ...(haveStoreFunction && { atOnce: manyTeamsAtOnce(pools, types) }),
   };
   const nodes = new TeamNodes(pools);
   const ofOneNode = oneNodeAtOnce(pools, types);
@@ -228,12 +228,12 @@ export function openStoreBatch(
     writes: readonly TraceWrite[],
   ): Promise<readonly WriteOutcome[]> {
     const outcomes = await storeAll(writes, { first: oneTeamStatements(pools.begin, teamId) });
-    if (cluster?.hasStoreFunction) void nodes.learn(teamId);
+    if (areDistributed && haveStoreFunction) void nodes.learn(teamId);
     // Without statements that skip locked teams no write is left out.
     return outcomes as readonly WriteOutcome[];
   }
 
-  if (cluster) {
+  if (areDistributed) {
     return {
       ofTeam: storeOfTeam,
       ofTeams: storeAllOnNode,

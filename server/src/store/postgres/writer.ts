@@ -89,7 +89,7 @@ export class Writer implements TraceWriter {
   }
 
   /** While more writes are being read, few places may be taken, so that the database has something to do and most writes go together. */
-  #start(placesMax = limits.postgresSharedWritersMax): void {
+  #start(placesMax: number = limits.postgresSharedWritersMax): void {
     const free = [...this.#lines.values()].filter(({ running }) => running.length === 0);
     for (const line of free) {
       failLate(line);
