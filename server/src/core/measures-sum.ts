@@ -107,12 +107,14 @@ export class MeasuresSum {
   addSum(other: MeasuresSum): void {
     this.#calls += other.#calls;
     this.#errors += other.#errors;
+    const low = this.#low;
+    const added = other.#low;
     for (let i = 0; i < names.length; i++) {
-      this.#low[i] = (this.#low[i] ?? 0) + (other.#low[i] ?? 0);
-      if ((this.#low[i] ?? 0) >= carryFrom) this.#carry(i);
-      const high = other.#high?.[i] ?? 0;
-      if (high > 0) this.#addHigh(i, high);
+      const total = (low[i] ?? 0) + (added[i] ?? 0);
+      low[i] = total;
+      if (total >= carryFrom) this.#carry(i);
     }
+    for (const [i, high] of other.#high?.entries() ?? []) if (high > 0) this.#addHigh(i, high);
   }
 
   add(measures: Measures): void {
