@@ -43,7 +43,7 @@ test('another counter than expected, and a request that was stored before, are n
   const before = postgres.log().length;
   for (let i = 0; i < 6; i++) {
     for (const [n, store] of [one, one, two].entries()) {
-      // Each request is sent a second time, once with the counters known.
+      // Each request is sent a second time. By then the server knows the counters, unless the other one has written before.
       const writes = [write(a, `${i} ${n}`), write(b, `${i} ${n}`)];
       assert.deepEqual(await kindsOf(store, writes), ['stored', 'stored']);
       assert.deepEqual(await kindsOf(store, writes), ['replayed', 'replayed']);
