@@ -37,6 +37,7 @@ const parameters = [
   'lock_ms text',
 ];
 
+const teamsWithRequests = 'array(select distinct r.team_id from unnest(new_requests) as r)';
 const sweepInAllMax = `greatest(${limits.postgresSharedSweepRowsMax}, 2 * cardinality(new_requests))`;
 
 /**
@@ -64,7 +65,7 @@ begin
     if cardinality(new_requests) > 0 then
       perform 1 from unnest(new_requests) as u join idempotency i using (team_id, key_hash) where i.expires_at_us > now_us;
       if found then return false; end if;
-      ${forgetRequests('team_ids', 'now_us', 'sweep_max', sweepInAllMax)};
+      ${forgetRequests(teamsWithRequests, 'now_us', 'sweep_max', sweepInAllMax)};
       ${insertRequests('new_requests')};
     end if;
     ${moveCounters('team_ids', 'to_seq', 'to_us')};
