@@ -41,15 +41,17 @@ export class FairShare {
     const team = this.#teams.get(teamId);
     if (!team) return amount <= free;
     if (team.held + amount > free) return false;
-    return keyId === null || (team.byKey.get(keyId) ?? 0) + amount <= this.#total - 2 * team.held;
+    return keyId === null || (team.byKey?.get(keyId) ?? 0) + amount <= this.#total - 2 * team.held;
   }
 
   /** Takes the amount unconditionally, for memory that is already in use and must be counted. */
   take({ teamId, keyId }: Holder, amount: number): void {
     const team = this.#teams.getOrInsertComputed(teamId, newPart);
-    team.held += amount;
-    team.byKey.set(keyId, (team.byKey.get(keyId) ?? 0) + amount);
     this.#used += amount;
+    team.held += amount;
+    if (keyId === null) return;
+    team.byKey ??= new Map();
+    team.byKey.set(keyId, (team.byKey.get(keyId) ?? 0) + amount);
   }
 
   give({ teamId, keyId }: Holder, amount: number): void {
@@ -57,16 +59,18 @@ export class FairShare {
     if (!team) return;
     this.#used -= amount;
     team.held -= amount;
-    const ofKey = (team.byKey.get(keyId) ?? 0) - amount;
-    if (ofKey > 0) team.byKey.set(keyId, ofKey);
-    else team.byKey.delete(keyId);
-    if (team.byKey.size === 0) this.#teams.delete(teamId);
+    if (team.held <= 0) this.#teams.delete(teamId);
+    if (keyId === null) return;
+    const ofKey = (team.byKey?.get(keyId) ?? 0) - amount;
+    if (ofKey > 0) team.byKey?.set(keyId, ofKey);
+    else team.byKey?.delete(keyId);
   }
 }
 
 interface TeamPart {
   held: number;
-  byKey: Map<string | null, number>;
+  /** Null as long as all of it belongs to the whole team. */
+  byKey: Map<string, number> | null;
 }
 
-const newPart = (): TeamPart => ({ held: 0, byKey: new Map() });
+const newPart = (): TeamPart => ({ held: 0, byKey: null });

@@ -3,7 +3,7 @@ import type { Permission, Scope } from '../core/api-key.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
-import type { HashedKey, KeyDirectory } from '../store/teams-and-keys.ts';
+import type { HashedKey, KeyAccess, KeyDirectory } from '../store/teams-and-keys.ts';
 import { openCallerCache } from './caller-cache.ts';
 import type { CacheLookups } from './caller-cache.ts';
 
@@ -15,11 +15,8 @@ export interface Caller {
   expiresAtUs: number | null;
 }
 
-/** The parts of an API key that decide what its callers may do. */
-export type KeyInUse = Pick<
-  HashedKey,
-  'id' | 'hash' | 'teamId' | 'teamName' | 'scope' | 'expiresAtUs' | 'revokedAtUs'
->;
+/** What is known of a key while the server runs. */
+export type KeyInUse = KeyAccess & Pick<HashedKey, 'hash' | 'teamName'>;
 
 /** The id of the environment's key, which is not in the store. Only its hash is kept, in memory. */
 export const envKeyId = 'environment';

@@ -1,6 +1,6 @@
 import type { Scope } from '../core/api-key.ts';
 import type { EarlierRequest } from './idempotency.ts';
-import type { HashedKey, NewKey, Team } from './teams-and-keys.ts';
+import type { HashedKey, KeyAccess, NewKey, Team } from './teams-and-keys.ts';
 import type { StoredRequest } from './transfer.ts';
 
 /** Converts rows of the small tables to our types. The columns have the same names in every store. */
@@ -14,18 +14,24 @@ export function teamFromRow(row: Row): Team {
   };
 }
 
-export function keyFromRow(row: Row): HashedKey {
+export function accessFromRow(row: Row): KeyAccess {
   return {
     id: row['id'] as string,
     teamId: row['team_id'] as string,
+    scope: row['scope'] as Scope,
+    expiresAtUs: numberOrNull(row['expires_at_us']),
+    revokedAtUs: numberOrNull(row['revoked_at_us']),
+  };
+}
+
+export function keyFromRow(row: Row): HashedKey {
+  return {
+    ...accessFromRow(row),
     teamName: row['team_name'] as string,
     hash: row['hash'] as string,
     prefix: row['prefix'] as string,
     name: row['name'] as string | null,
-    scope: row['scope'] as Scope,
     createdAtUs: Number(row['created_at_us']),
-    expiresAtUs: numberOrNull(row['expires_at_us']),
-    revokedAtUs: numberOrNull(row['revoked_at_us']),
     replacedBy: row['replaced_by'] as string | null,
     lastUsedAtUs: numberOrNull(row['last_used_at_us']),
   };

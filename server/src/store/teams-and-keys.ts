@@ -23,10 +23,14 @@ export interface NewKey {
   expiresAtUs: number | null;
 }
 
-export interface KeyRecord extends Omit<NewKey, 'hash'> {
+/** The parts of a key that decide what its callers may do. */
+export interface KeyAccess extends Pick<NewKey, 'id' | 'scope' | 'expiresAtUs'> {
   teamId: string;
-  teamName: string;
   revokedAtUs: number | null;
+}
+
+export interface KeyRecord extends KeyAccess, Omit<NewKey, 'hash'> {
+  teamName: string;
   /** The id of the key that replaced this one in a rotation. */
   replacedBy: string | null;
   lastUsedAtUs: number | null;
@@ -55,7 +59,8 @@ export interface KeyDirectory {
   /** False if the key does not exist or was already revoked. */
   revokeKey(keyId: string, nowUs: number): Promise<boolean>;
   findKey(keyId: string): Promise<HashedKey | null>;
-  findKeyByHash(hash: string): Promise<KeyRecord | null>;
+  /** Asked often: about twice a second for each key in use. */
+  findKeyByHash(hash: string): Promise<KeyAccess | null>;
   keys(teamId: string | null): Promise<readonly HashedKey[]>;
   /** Records a use soon. Best effort; not awaited. */
   noteKeyUse(keyId: string, atUs: number): void;

@@ -207,7 +207,7 @@ test('a team and a key that are added during a copy are copied by the next one a
     await first.catch((error: unknown) => assert.ok(error instanceof OperatorError, String(error)));
     await Promise.all(adding);
     await copyStore(from, to, quietly);
-    assert.equal((await to.findKeyByHash(record.hash))?.teamName, 'new');
+    assert.equal((await to.findKey(record.id))?.teamName, 'new');
   }
 });
 

@@ -44,6 +44,7 @@ export class RollSchedule {
   };
   /** Counted as they change, since there may be many teams. */
   readonly #tails = { hot: 0, wide: 0 };
+  readonly #draining = { hot: 0, wide: 0 };
   #lastWriteMs = -Infinity;
 
   constructor(bounds: RollBounds) {
@@ -75,6 +76,7 @@ export class RollSchedule {
 
   next(nowMs: number): RollJob | null {
     for (const speed of speeds) {
+      if (nowMs < this.#earliestMs(speed)) continue;
       for (const [teamId, state] of this.#teams) {
         if (nowMs < this.#nextMs(state, speed)) continue;
         // The team's next turn comes after those of the others.
@@ -88,6 +90,8 @@ export class RollSchedule {
 
   /** How long there is certainly nothing to do, unless something is written. */
   waitMs(nowMs: number): number {
+    const earliestMs = Math.min(...speeds.map((speed) => this.#earliestMs(speed)));
+    if (nowMs < earliestMs) return Math.max(1, earliestMs - nowMs);
     let nextMs = Infinity;
     for (const state of this.#teams.values()) {
       for (const speed of speeds) nextMs = Math.min(nextMs, this.#nextMs(state, speed));
@@ -138,9 +142,16 @@ export class RollSchedule {
       const tail = tailOf(state, speed);
       const { isDraining } = state.tails[speed];
       this.#count(speed, state.tails[speed], Math.max(0, tail));
-      state.tails[speed].isDraining =
-        tail >= this.#bounds[speed] || (isDraining && tail > this.#rests[speed]);
+      const isToDrain = tail >= this.#bounds[speed] || (isDraining && tail > this.#rests[speed]);
+      this.#draining[speed] += Number(isToDrain) - Number(isDraining);
+      state.tails[speed].isDraining = isToDrain;
     }
+  }
+
+  /** Until then nothing is due. Known without a look at the teams: there may be many, and this is asked with each message. */
+  #earliestMs(speed: RollSpeed): number {
+    if (this.#teams.size === 0) return Infinity;
+    return this.#draining[speed] > 0 ? -Infinity : this.#lastWriteMs + idleMsOf(speed);
   }
 
   #count(speed: RollSpeed, tail: TailState, rows: number): void {
@@ -152,12 +163,15 @@ export class RollSchedule {
     const { isDraining, pausedUntilMs } = state.tails[speed];
     if (tailOf(state, speed) <= 0) return Infinity;
     if (isDraining) return pausedUntilMs;
-    const idleMs = speed === 'hot' ? limits.hotRollIdleMs : limits.wideRollIdleMs;
-    return Math.max(pausedUntilMs, this.#lastWriteMs + idleMs);
+    return Math.max(pausedUntilMs, this.#lastWriteMs + idleMsOf(speed));
   }
 }
 
 const unknownSeq = -1;
+
+function idleMsOf(speed: RollSpeed): number {
+  return speed === 'hot' ? limits.hotRollIdleMs : limits.wideRollIdleMs;
+}
 
 function unknownTail(): TailState {
   return {

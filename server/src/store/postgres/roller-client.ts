@@ -4,7 +4,13 @@ import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { RollFailure, RollReport } from '../store.ts';
 import { threadMemory } from '../../v8.ts';
-import type { FromRoller, RollerData, ToRoller, WrittenTeam } from './roller-messages.ts';
+import type {
+  FromRoller,
+  RollerData,
+  ToRoller,
+  WrittenTeam,
+  WrittenTeams,
+} from './roller-messages.ts';
 
 export interface RollerClient {
   /** These traces were committed. */
@@ -69,8 +75,14 @@ export function openRoller(
       return;
     }
     thread ??= start();
-    thread.send({ kind: 'written', teams: [...news.values()] });
+    const teams: WrittenTeams = { teamId: [], fromSeq: [], lastSeq: [] };
+    for (const { teamId, fromSeq, lastSeq } of news.values()) {
+      teams.teamId.push(teamId);
+      teams.fromSeq.push(fromSeq);
+      teams.lastSeq.push(lastSeq);
+    }
     news.clear();
+    thread.send({ kind: 'written', teams });
   }
 
   function later(ms: number): void {

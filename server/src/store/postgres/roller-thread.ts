@@ -2,7 +2,6 @@
  * The rolling thread. It adds traces to the rollups behind the write, on its own connection, so that neither the CPU time nor the round
  * trips of rolling delay a request. docs/decisions/0011-rolling-on-postgresql.md says who rolls when.
  */
-import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
 import { messageOf } from '../../errors.ts';
 import { limits } from '../../limits.ts';
@@ -22,18 +21,19 @@ const via = { pool, begin };
 const schedule = new RollSchedule(bounds);
 let isClosing = false;
 /** Ends the pause of the loop. */
-let wake = new AbortController();
+let wake = (): void => {};
 let nextSweepMs = role === 'server' ? 0 : Infinity;
 
 port.on('message', (message: ToRoller) => {
   if (message.kind === 'close') isClosing = true;
   else {
     const nowMs = performance.now();
-    for (const { teamId, fromSeq, lastSeq } of message.teams) {
-      schedule.written(teamId, fromSeq, lastSeq, nowMs);
+    const { teamId, fromSeq, lastSeq } = message.teams;
+    for (const [i, id] of teamId.entries()) {
+      schedule.written(id, fromSeq[i] ?? 0, lastSeq[i] ?? 0, nowMs);
     }
   }
-  wake.abort();
+  wake();
 });
 
 while (!isClosing) {
@@ -69,11 +69,15 @@ function report(roll: RollReport['roll']): void {
 }
 
 async function pause(): Promise<void> {
-  wake = new AbortController();
   const nowMs = performance.now();
   const waitMs = Math.min(schedule.waitMs(nowMs), Math.max(0, nextSweepMs - nowMs));
-  const signal = wake.signal;
-  await delay(Math.min(waitMs, limits.rollSweepMs), undefined, { signal }).catch(() => {});
+  await new Promise<void>((resolve) => {
+    const timer = setTimeout(resolve, Math.min(waitMs, limits.rollSweepMs));
+    wake = () => {
+      clearTimeout(timer);
+      resolve();
+    };
+  });
 }
 
 /** Finds tails that no server is working on, such as those of a server that has stopped. Servers do this at different times. */

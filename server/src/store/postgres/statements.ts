@@ -248,7 +248,9 @@ export const ofSmallTables = {
     where id = $1 and revoked_at_us is null and replaced_by is null returning team_id`,
   revokeKey: `update api_keys set revoked_at_us = $2 where id = $1 and revoked_at_us is null`,
   readKeyById: `${selectKey} where k.id = $1`,
-  readKeysByHash: `${selectKey} where k.hash = any($1::text[])`,
+  findKeysByHash: `
+    select id, hash, team_id, scope, expires_at_us, revoked_at_us from api_keys
+    where hash = any($1::text[])`,
   readKeys: `${selectKey} order by k.created_at_us, k.id`,
   readKeysOfTeam: `${selectKey} where k.team_id = $1 order by k.created_at_us, k.id`,
   noteKeyUses: `

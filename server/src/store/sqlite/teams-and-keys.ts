@@ -1,6 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { uuidV7 } from '../../core/uuid.ts';
-import { keyFromRow, newKeyValues, takenKeyValues, teamFromRow } from '../key-rows.ts';
+import {
+  accessFromRow,
+  keyFromRow,
+  newKeyValues,
+  takenKeyValues,
+  teamFromRow,
+} from '../key-rows.ts';
 import type { HashedKey, KeyDirectory, NewKey, Team, TeamDirectory } from '../teams-and-keys.ts';
 import { nameIsTaken } from '../transfer.ts';
 import { defaultTimeZone } from '../team-marks.ts';
@@ -22,7 +28,9 @@ export function openTeamsAndKeys(
 ): TeamDirectory & Omit<KeyDirectory, 'noteKeyUse'> {
   const readTeamByName = db.prepare('select id, name, created_at_us from teams where name = ?');
   const readTeamById = db.prepare('select id, name, created_at_us from teams where id = ?');
-  const readKeyByHash = db.prepare(`${selectKey} where k.hash = ?`);
+  const findKeyByHash = db.prepare(`
+    select k.id, t.id as team_id, k.scope, k.expires_at_us, k.revoked_at_us
+    from api_keys k join teams t on t.no = k.team_no where k.hash = ?`);
   const readKeyById = db.prepare(`${selectKey} where k.id = ?`);
   const readKeys = db.prepare(`${selectKey} order by k.created_at_us, k.id`);
   const readTeams = db.prepare(`
@@ -87,8 +95,8 @@ export function openTeamsAndKeys(
       return row ? keyFromRow(row) : null;
     },
     async findKeyByHash(hash) {
-      const row = readKeyByHash.get(hash);
-      return row ? keyFromRow(row) : null;
+      const row = findKeyByHash.get(hash);
+      return row ? accessFromRow(row) : null;
     },
     async keys(teamId) {
       const keys = readKeys.all().map(keyFromRow);
