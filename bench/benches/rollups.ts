@@ -100,18 +100,20 @@ async function overviewDuringWrites(lab: Lab): Promise<Finding[]> {
 }
 
 async function idleAndBusy(
-  { plan: { rounds, seconds } }: Lab,
+  { plan: { rounds, seconds, warmUpSeconds } }: Lab,
   { url }: Running,
   reads: RequestFile,
   writes: RequestFile,
 ): Promise<Pick<Finding, 'value' | 'unit' | 'detail'>> {
-  const read = () => fire(url, reads, { connections: readingConnections, seconds });
-  const write = () => fire(url, writes, { connections, seconds });
-  await read();
+  const readFor = (forSeconds: number) =>
+    fire(url, reads, { connections: readingConnections, seconds: forSeconds });
+  const both = (forSeconds: number) =>
+    Promise.all([readFor(forSeconds), fire(url, writes, { connections, seconds: forSeconds })]);
+  await both(warmUpSeconds);
   const { idle, busy } = await inTurns(rounds, {
-    idle: read,
+    idle: () => readFor(seconds),
     async busy() {
-      const [load, written] = await Promise.all([read(), write()]);
+      const [load, written] = await both(seconds);
       return { ...load, writesPerSecond: written.perSecond };
     },
   });
