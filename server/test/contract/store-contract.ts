@@ -367,6 +367,13 @@ export function describeStoreContract(name: string, prepare: () => Promise<Store
       assert.equal(await store.rotateKey(old.record.id, late.record, noon + 6), false);
       assert.equal(await store.findKey(late.record.id), null);
       assert.equal((await store.findKey(old.record.id))?.expiresAtUs, noon + 5);
+      assert.deepEqual(await store.findKeyByHash(old.record.hash), {
+        id: old.record.id,
+        teamId,
+        scope: 'ingest',
+        expiresAtUs: noon + 5,
+        revokedAtUs: null,
+      });
       assert.equal((await store.findKeyByHash(next.record.hash))?.scope, 'ingest');
       assert.equal(await store.revokeKey(next.record.id, noon + 9), true);
       assert.equal(await store.revokeKey(next.record.id, noon + 9), false);
