@@ -48,8 +48,9 @@ export const limits = Object.freeze({
   answersKeptMax: 1_000,
   auditChunkRows: 1_000,
   auditChunkBytes: 8 * 1024 * 1024,
-  // Traces that verify adds up in memory before it saves their sums to a temporary file.
-  recountRowsMax: 4_096,
+  // Traces and rollups that verify adds up in memory before it saves their sums to a temporary file.
+  recountRowsMax: 65_536,
+  recountRollupsMax: 25_000,
   // Findings of one kind per team that verify and backup list; the others are counted.
   findingsListMax: 100,
   streamSliceChars: 64 * 1024,

@@ -1,4 +1,3 @@
-import { DatabaseSync } from 'node:sqlite';
 import type { Calendar } from '../core/calendar.ts';
 import { calendarOf } from '../core/calendar.ts';
 import { formatDay, formatTimestamp } from '../core/clock.ts';
@@ -7,38 +6,37 @@ import type { RollSpeed } from '../core/dimensions.ts';
 import type { Measures } from '../core/measures.ts';
 import { decodeMeasures } from '../core/measures-sum.ts';
 import { RollupFold, groupHash } from '../core/rollup.ts';
-import type { CountedTrace, Group, Rollup, RollupId } from '../core/rollup.ts';
-import { OperatorError, messageOf } from '../errors.ts';
+import type { CountedTrace, Group, RollupId } from '../core/rollup.ts';
+import { messageOf } from '../errors.ts';
 import { limits } from '../limits.ts';
 import type { AuditedRollup } from '../store/audit.ts';
-import { addedTo, deltasOf } from '../store/rollup-rows.ts';
-import type { StoredSums } from '../store/rollup-rows.ts';
+import { deltasOf } from '../store/rollup-rows.ts';
+import type { RollupDelta, StoredSums } from '../store/rollup-rows.ts';
 import type { TeamMarks } from '../store/team-marks.ts';
 import type { FindingList } from './finding-list.ts';
+import { SumsFile, SumsInMemory } from './recounted-sums.ts';
 
 const speeds: readonly RollSpeed[] = ['hot', 'wide'];
 
 /**
- * Adds a team's traces up again and compares the result with the stored rollups. A team may have millions of groups, so the sums are
- * kept in a temporary file of SQLite, which is removed when it is closed, even if the process is killed.
+ * Adds a team's traces up again and compares the result with the stored rollups. A team may have millions of groups, so sums that
+ * are too many for the memory are kept in a temporary file.
  */
 export class RollupRecount implements Disposable {
   readonly #marks: TeamMarks;
   readonly #calendar: Calendar;
-  readonly #db = new DatabaseSync('');
-  readonly #statements;
   readonly #folds: Record<RollSpeed, RollupFold>;
   #unsavedRows = 0;
+  #file: SumsFile | null = null;
 
   constructor(marks: TeamMarks) {
     this.#marks = marks;
     this.#calendar = calendarOf(marks.timeZone);
     this.#folds = { hot: this.#newFold('hot'), wide: this.#newFold('wide') };
-    this.#statements = prepare(this.#db);
   }
 
   [Symbol.dispose](): void {
-    this.#db.close();
+    this.#file?.[Symbol.dispose]();
   }
 
   #newFold(speed: RollSpeed): RollupFold {
@@ -51,29 +49,27 @@ export class RollupRecount implements Disposable {
       if (trace.seq <= this.#marks.rolledSeq[speed]) this.#folds[speed].add(trace);
     }
     this.#unsavedRows += 1;
-    if (this.#unsavedRows === limits.recountRowsMax) this.#save();
+    if (this.#isFull()) this.#save();
   }
 
-  #save(): void {
-    const { find, put, putGroup } = this.#statements;
-    try {
-      this.#db.exec('begin');
-      for (const speed of speeds) {
-        for (const delta of deltasOf(this.#folds[speed].rollups())) {
-          const { set, grain, bucket, hash, group } = delta;
-          const row = addedTo(find.get(set, grain, bucket, hash) as StoredSums | undefined, delta);
-          put.run(set, grain, bucket, hash, row.calls, row.sums, row.latencies);
-          putGroup.run(hash, JSON.stringify(group));
-        }
-        this.#folds[speed] = this.#newFold(speed);
-      }
-      this.#db.exec('commit');
-    } catch (error) {
-      throw new OperatorError(`Cannot write a temporary file: ${messageOf(error)}.`, {
-        cause: error,
-      });
-    }
+  #isFull(): boolean {
+    const { hot, wide } = this.#folds;
+    return (
+      this.#unsavedRows >= limits.recountRowsMax || hot.size + wide.size >= limits.recountRollupsMax
+    );
+  }
+
+  #save(): SumsFile {
+    this.#file ??= new SumsFile();
+    this.#file.add(this.#takeDeltas());
+    return this.#file;
+  }
+
+  #takeDeltas(): RollupDelta[] {
+    const deltas = speeds.flatMap((speed) => deltasOf(this.#folds[speed].rollups()));
+    for (const speed of speeds) this.#folds[speed] = this.#newFold(speed);
     this.#unsavedRows = 0;
+    return deltas;
   }
 
   /** Compares every stored rollup with the recounted one, and finds those that are missing. */
@@ -81,63 +77,42 @@ export class RollupRecount implements Disposable {
     stored: AsyncIterable<readonly AuditedRollup[]>,
     findings: FindingList,
   ): Promise<void> {
-    this.#save();
-    // One transaction is several times as fast as one per row. It is never committed.
-    this.#db.exec('begin');
-    for await (const chunk of stored) for (const row of chunk) this.#compareRow(row, findings);
-    for (const row of this.#statements.rest.iterate()) {
-      const { set, grain, bucket, group } = row as unknown as RestRow;
-      const name = nameOf({ set, grain, bucket, group: JSON.parse(group) as Group });
-      findings.add(`rollup ${name}: missing`);
+    const recounted = this.#file ? this.#save() : new SumsInMemory(this.#takeDeltas());
+    for await (const chunk of stored) {
+      for (const row of chunk) {
+        // What is left in the end is missing from the store.
+        compareRow(row, recounted.take(row), findings);
+      }
     }
-  }
-
-  #compareRow(row: AuditedRollup, findings: FindingList): void {
-    const { set, grain, bucket, hash, group } = row;
-    // What is left in the end is missing from the store.
-    const recounted = this.#statements.take.get(set, grain, bucket, hash) as StoredSums | undefined;
-    if (group === null || Buffer.compare(groupHash({ set, group }), hash) !== 0) {
-      const how = group === null ? 'missing' : 'different';
-      const id = Buffer.from(hash).toString('hex');
-      findings.add(`rollup of the group ${id}: the values of the group are ${how}`);
-      return;
-    }
-    const name = nameOf({ set, grain, bucket, group });
-    if (!recounted) {
-      findings.add(`rollup ${name}: it has no traces`);
-      return;
-    }
-    if (isSame(recounted, row)) return;
-    for (const difference of differencesOf(row, recounted, group)) {
-      findings.add(`rollup ${name}: ${difference}`);
-    }
+    for (const missing of recounted.rest()) findings.add(`rollup ${nameOf(missing)}: missing`);
   }
 }
 
-interface RestRow extends Omit<RollupId, 'group'> {
-  group: string;
-}
-
-function prepare(db: DatabaseSync) {
-  // Nothing survives a crash, so nothing has to be synced or undone.
-  db.exec('pragma journal_mode = off; pragma synchronous = off');
-  db.exec(`create table rollups (set_no, grain, bucket, hash, calls, sums, latencies,
-    primary key (set_no, grain, bucket, hash)) without rowid`);
-  db.exec('create table groups (hash primary key, "group") without rowid');
-  const ofKey = 'where set_no = ? and grain = ? and bucket = ? and hash = ?';
-  return {
-    find: db.prepare(`select calls, sums, latencies from rollups ${ofKey}`),
-    put: db.prepare('insert or replace into rollups values (?, ?, ?, ?, ?, ?, ?)'),
-    putGroup: db.prepare('insert or ignore into groups values (?, ?)'),
-    take: db.prepare(`delete from rollups ${ofKey} returning calls, sums, latencies`),
-    rest: db.prepare(
-      'select set_no as "set", grain, bucket, "group" from rollups join groups using (hash)',
-    ),
-  };
+function compareRow(
+  row: AuditedRollup,
+  recounted: StoredSums | undefined,
+  findings: FindingList,
+): void {
+  const { set, grain, bucket, hash, group } = row;
+  if (group === null || Buffer.compare(groupHash({ set, group }), hash) !== 0) {
+    const how = group === null ? 'missing' : 'different';
+    const id = Buffer.from(hash).toString('hex');
+    findings.add(`rollup of the group ${id}: the values of the group are ${how}`);
+    return;
+  }
+  if (recounted && isSame(recounted, row)) return;
+  const name = nameOf({ set, grain, bucket, group });
+  if (!recounted) {
+    findings.add(`rollup ${name}: it has no traces`);
+    return;
+  }
+  for (const difference of differencesOf(row, recounted, group)) {
+    findings.add(`rollup ${name}: ${difference}`);
+  }
 }
 
 /** For people: the time and every value of the group. */
-function nameOf({ grain, bucket, group }: Omit<Rollup, 'measures'>): string {
+function nameOf({ grain, bucket, group }: RollupId): string {
   const values = Object.entries(group).map(([field, value]) => `${field}=${JSON.stringify(value)}`);
   return `${bucketName(grain, bucket)} ${values.join(' ')}`;
 }

@@ -21,7 +21,7 @@ test('kill -9 under load loses no acknowledged trace, stores none twice, and the
   const teams = await makeTeams(databasePath, teamCount);
   const readyMs: number[] = [];
   let last = { acknowledged: 0, stored: 0 };
-  const count = rounds(6);
+  const count = rounds(4);
   for (let round = 1; round <= count; round++) {
     const startMs = performance.now();
     const server = await spawnServer(flags);

@@ -43,11 +43,11 @@ test('two traces with the largest allowed numbers are answered', async () => {
   }
 });
 
-test('100,000 distinct models and features are counted and answered', async () => {
+test('50,000 distinct models and features are counted and answered', async () => {
   const service = await startTestService();
   try {
     const { key, teamId } = await service.keyFor();
-    const names = Array.from({ length: 100_000 }, (_, i) => `name-${i}`);
+    const names = Array.from({ length: 50_000 }, (_, i) => `name-${i}`);
     const drafts = names.map((name) =>
       draftTrace({ model: name, feature_name: name, cost_usd: 0.000001 }),
     );
@@ -59,14 +59,14 @@ test('100,000 distinct models and features are counted and answered', async () =
     }
     const models = (await service.call(key, 'GET', '/analytics/by-model')).json;
     const features = (await service.call(key, 'GET', '/analytics/by-feature')).json;
-    assert.equal(models.length, 100_000);
-    assert.equal(features.length, 100_000);
+    assert.equal(models.length, 50_000);
+    assert.equal(features.length, 50_000);
     assert.deepEqual(
       models.map((record: { model: string }) => record.model),
       names.toSorted(),
     );
     const overview = await service.call(key, 'GET', '/analytics/overview');
-    assert.match(overview.text, /"total_cost_usd":0\.100000/);
+    assert.match(overview.text, /"total_cost_usd":0\.050000/);
   } finally {
     await service.stop();
   }

@@ -66,7 +66,7 @@ test('each backup of a server under load has every trace acknowledged before it,
   const stage = await setStage(3);
   t.after(() => stage.tearDown());
   const tool = toolOn(stage.databasePath);
-  const load = startLoad(stage.server.url, stage.folder, 8, 0, stage.teams);
+  const load = startLoad(stage.server.url, stage.folder, 3, 0, stage.teams);
   await load.begun();
   const backups: string[][][] = [];
   for (let i = 0; i < 4; i++) {

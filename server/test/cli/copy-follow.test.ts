@@ -74,7 +74,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       });
       const server = await spawnServer(['--database', source, '--log-level', 'silent']);
       t.after(() => server.end('SIGKILL').then(() => {}));
-      const load = startLoad(server.url, folder.path, 6, 0, teams);
+      const load = startLoad(server.url, folder.path, teams.length, 0, teams);
       await load.begun();
 
       const copy = startFollowing(t, source, target);

@@ -26,6 +26,9 @@ interface Berth {
   starting: Promise<void>;
 }
 
+/** Each attempt takes about a second of processor time. */
+const restartMs = 300;
+
 /** How long to try to start a server while its database is down, on a busy machine. */
 const startMsMax = 60_000;
 
@@ -42,7 +45,7 @@ export async function startFleet(database: string, size: number): Promise<Fleet>
         return;
       } catch (error) {
         words = String(error);
-        await sleep(50);
+        await sleep(restartMs);
       }
     }
     if (!isOver) fallen.push(`does not start: ${words}`);

@@ -1,6 +1,6 @@
 /**
  * A separate program: clients that post to a fleet of servers without pause, and log what they sent and what was acknowledged. Each
- * request goes to a random server and belongs to a random team.
+ * request goes to a random server. Half of them belong to the first team, the others to random ones.
  *
  *   node fleet-load.ts LOG CLIENTS SEED KEY…
  *
@@ -45,7 +45,7 @@ process.disconnect?.();
 async function runClient(client: number): Promise<void> {
   const random = seededRandom(Number(seed) + client);
   for (let n = 0; !isStopping; n++) {
-    const team = Math.floor(random() * keys.length);
+    const team = random() < 0.5 ? 0 : Math.floor(random() * keys.length);
     const server = Math.floor(random() * urls.length);
     const name = requestName(client, n);
     log.sent(team, name);

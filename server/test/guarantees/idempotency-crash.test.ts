@@ -40,7 +40,7 @@ test('after kill -9 each idempotent batch is stored whole or not at all, and exa
   const counts = { storedUnanswered: 0, notStored: 0 };
   /** The requests that are stored when a round begins. A retry of one of them must be a replay, and no other may be. */
   let known = new Set<string>();
-  const count = rounds(4);
+  const count = rounds(3);
   for (let round = 1; round <= count + 1; round++) {
     const isLast = round > count;
     const openBefore = readLog().filter(({ acknowledged }) => acknowledged.length === 0);

@@ -20,7 +20,7 @@ test('a power cut under load loses no acknowledged trace', async (t) => {
   const random = seededRandom(seed);
   t.diagnostic(`seed ${seed}`);
   let acknowledged = 0;
-  const count = rounds(5);
+  const count = rounds(3);
   for (let round = 1; round <= count; round++) {
     const result = await cutPowerUnderLoad(t, 200 + random() * 600, {});
     if (result === null) return;

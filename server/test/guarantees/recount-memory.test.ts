@@ -6,7 +6,7 @@ import { limits } from '../../src/limits.ts';
 
 /** Far too little for the sums of all traces, and twice as much as those of one slice need. */
 const heapMb = 96;
-const count = 40_000;
+const count = 20_000;
 
 test('verify recounts a team with hundreds of thousands of rollups in bounded memory', () => {
   const program = new URL('recount-wide.ts', import.meta.url).pathname;

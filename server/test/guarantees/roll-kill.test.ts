@@ -55,7 +55,7 @@ test('killing the process while it rolls up traces loses nothing and changes no 
   let lastRolledSeq = 0;
   // On a slow machine nothing may be rolled up before the first kills.
   const isSeen = (): boolean => killedBehind > 0 && lastRolledSeq > 0;
-  for (let round = 1; round <= rounds(5) || (round <= 30 && !isSeen()); round++) {
+  for (let round = 1; round <= rounds(3) || (round <= 30 && !isSeen()); round++) {
     acknowledged += await writeUntilKilled(path, teamId, random);
     await withTool(path, async (store) => {
       const where = `round ${round}, seed ${seed}`;

@@ -59,7 +59,7 @@ const lastReads = (['full', 'stranger'] as const).flatMap((caller) =>
   ['/traces?limit=100', ...analytics].map((path) => get(caller, path)),
 );
 
-const runsWanted = 60;
+const runsWanted = 40;
 /** Rare kinds of replies may be missing from one round of conversations. */
 const roundsMax = 5;
 

@@ -102,7 +102,7 @@ const sentAgain: Step[] = [
 ];
 
 /** The store tests run longer random histories. */
-const runsWanted = testStore === 'sqlite' ? 120 : 40;
+const runsWanted = testStore === 'sqlite' ? 80 : 40;
 const seen = { single: 0, batch: 0, none: 0, again: 0, reused: 0 };
 
 test(`the API answers as the plain model does, and verify is clean, for ${runsWanted.toLocaleString('en-US')} random conversations`, async (t) => {

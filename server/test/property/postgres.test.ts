@@ -8,7 +8,7 @@ import { compareTallies } from './tally-histories.ts';
 
 const postgres = usePostgres();
 
-const models = runsOf(60);
+const models = runsOf(40);
 
 test(`the PostgreSQL store answers as the plain model does, and verify is clean, for ${models} random histories`, async (t) => {
   const clock = manualClock(0);

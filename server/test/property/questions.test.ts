@@ -203,7 +203,7 @@ const question = fc.record({
 const pathOf = (...parts: readonly string[]): string => `/analytics/query?${parts.join('&')}`;
 
 describe('answers add up, and are the same bytes on both stores', { concurrency: 1 }, () => {
-  const numRuns = runsOf(60);
+  const numRuns = runsOf(40);
   test(`in ${numRuns} random questions`, async (t) => {
     let calls = 0n;
     let rest = 0;

@@ -45,7 +45,7 @@ const quietly: CopyOptions = {
   onProgress() {},
   onCaughtUp: () => assert.fail('the source has no writer'),
 };
-const runsWanted = 6;
+const runsWanted = 4;
 
 test(`${runsWanted} random histories are the same in every store after copies there, back and there again`, async (t) => {
   // What is copied goes on to a third store, of the first one's kind.

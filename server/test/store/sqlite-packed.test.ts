@@ -32,7 +32,7 @@ import { compareTallies } from '../property/tally-histories.ts';
 import { runsOf } from '../support/runs.ts';
 import { manualClock, talliesOf, temporaryFolder, us } from '../support/service.ts';
 
-const runs = runsOf(30);
+const runs = runsOf(15);
 
 /** Every way to read rollups. With few bytes, nothing or only a part can be kept. */
 const bounds: Readonly<Record<string, ReaderBounds>> = {

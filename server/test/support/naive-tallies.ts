@@ -123,14 +123,20 @@ function startOf(
   return first.toZonedDateTime(timeZone).epochMilliseconds * 1000;
 }
 
+const hourStarts = new Map<string, number>();
+
 /** Steps back a minute at a time while the local clock shows the same hour and the offset stays the same. */
 function hourStart(time: Temporal.ZonedDateTime): number {
-  let start = time.subtract({
-    seconds: time.second,
-    milliseconds: time.millisecond,
-    microseconds: time.microsecond,
-    nanoseconds: time.nanosecond,
-  });
+  const minute = time.round({ smallestUnit: 'minute', roundingMode: 'floor' });
+  const known = hourStarts.get(minute.toString());
+  if (known !== undefined) return known;
+  const start = stepBack(minute);
+  hourStarts.set(minute.toString(), start);
+  return start;
+}
+
+function stepBack(time: Temporal.ZonedDateTime): number {
+  let start = time;
   for (;;) {
     const before = start.subtract({ minutes: 1 });
     const isSame =
