@@ -3,12 +3,13 @@ import { Agent } from 'node:http';
 import type { Socket } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import { send, setAttackStage } from '../security/attack-stage.ts';
-import type { Attack, AttackStage } from '../security/attack-stage.ts';
+import type { Database } from '../../src/store/open-store.ts';
+import { send, setAttackStage } from './attack-stage.ts';
+import type { Attack, AttackStage } from './attack-stage.ts';
 
 const mib = 1024 * 1024;
 
-for (const kind of ['sqlite', 'postgres'] as const) {
+export function testOverloadAttacks(kind: Database['kind']): void {
   describe(`on ${kind}: memory stays bounded, /healthz answers and another team writes while`, () => {
     let stage: AttackStage;
     let largeId = '';

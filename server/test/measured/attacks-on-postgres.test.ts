@@ -1,0 +1,3 @@
+import { testOverloadAttacks } from '../security/overload-attacks.ts';
+
+testOverloadAttacks('postgres');
