@@ -17,6 +17,7 @@ const entries = [
   'main',
   'http/app',
   'store/sqlite/open-sqlite-store',
+  'http/decoding/decoding-thread',
   'store/sqlite/writer-thread',
   'store/sqlite/reading-thread',
   'store/postgres/roller-thread',

@@ -43,7 +43,12 @@ export const errorTable = {
   unsupported_media_type: entry(
     415,
     'Unsupported media type',
-    'Send the body as "Content-Type: application/json", either uncompressed or with "Content-Encoding: gzip".',
+    'Send the body as "Content-Type: application/json", either uncompressed or with "Content-Encoding: gzip" or "zstd".',
+  ),
+  body_too_complex: entry(
+    422,
+    'Body too complex',
+    'Reading this body took too much time or memory. Nothing in this request was stored. Send less, or simpler data, at once.',
   ),
   invalid_input: entry(422, 'Invalid input', 'The input is not valid; see "errors".'),
   idempotency_key_reused: entry(

@@ -26,8 +26,6 @@ export const limits = Object.freeze({
   otlpEventsMax: 10_000,
   otlpValuesMax: 100_000,
   otlpDepthMax: 32,
-  // Model calls that are read and stored at once. A larger request is stored in several parts.
-  otlpCallsMax: 1_000,
   // Reasons that the reply to a partly rejected request lists.
   otlpReasonsMax: 5,
   // A shorter response id may be used for several calls, so calls are not recognized by it.
@@ -57,8 +55,22 @@ export const limits = Object.freeze({
 
   // Bytes of all request bodies whose reply is not sent yet, shared fairly between teams and keys. A write over its share gets a 503.
   bodiesBytesMax: 128 * 1024 * 1024,
-  // A body with more JSON values is rejected: parsing millions of empty lists would block every other request.
+  // A body with more JSON values, or nested deeper, is rejected: parsing millions of empty lists takes seconds and cannot be stopped.
   bodyValuesMax: 250_000,
+  bodyDepthMax: 200,
+  // Uncompressed JSON traces up to this size are decoded on the main thread, all other bodies on decoding threads.
+  smallBodyBytesMax: 64 * 1024,
+  // CPU time and time that decoding one body may take, and how often they are checked.
+  decodeCpuMsMax: 3_000,
+  decodeWallMsMax: 20_000,
+  decodeWatchMs: 50,
+  // Bodies of one team that may wait to be decoded.
+  decodesWaitingMax: 256,
+  // A decoded request is read and stored in parts: the traces and bytes of one, how many parts of a request are stored at once, and the
+  // traces for which it holds room in the queue.
+  partRowsMax: 128,
+  partBytesMax: 512 * 1024,
+  partsAtOnceMax: 8,
 
   // The approximate size of the fields in a reply that the caller did not send, per trace.
   storedFieldsBytesMax: 512,
@@ -83,12 +95,13 @@ export const limits = Object.freeze({
   // Wide reads of one team that may wait for the reading thread.
   wideReadsWaitingMax: 32,
 
-  // A gzip body is decompressed and counted in chunks of this size.
-  unpackChunkBytes: 64 * 1024,
-
   // Traces that may wait for the disk. Beyond either limit a write gets a 503.
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
+  // Work that may be at the store at once, small and large writes apart, shared fairly between teams: a trace is 1, and each 4 KiB of its
+  // text is 1 more. A write of more than `smallWorkMax` is a large one.
+  storeWorkMax: 1_024,
+  smallWorkMax: 64,
   // Traces that are sent to the writer thread in one message.
   chunkRowsMax: 16,
   // Traces after which the writer commits without waiting for the rest of the event loop's turn.

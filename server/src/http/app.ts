@@ -14,6 +14,8 @@ import { openAuthenticator } from './authenticator.ts';
 import type { KeyInUse } from './authenticator.ts';
 import { acceptBodies } from './body-parser.ts';
 import { openCursors } from './cursors.ts';
+import { openDecodingPool } from './decoding/decoding-pool.ts';
+import type { DecodingOptions } from './decoding/decoding-pool.ts';
 import { openFailureLog } from './failure-log.ts';
 import { refuseAmbiguousFraming } from './framing.ts';
 import { openAddressLimiter, openLimiter } from './limiter.ts';
@@ -84,6 +86,7 @@ export interface AppOptions
   authFailuresPerMinuteMax: number;
   /** Null if metrics are off. */
   recorder?: Recorder | null;
+  decoding?: DecodingOptions;
 }
 
 export async function buildApp(options: AppOptions): Promise<App> {
@@ -97,7 +100,8 @@ export async function buildApp(options: AppOptions): Promise<App> {
   const allowedAt = watchRoutes(app);
   if (recorder) watchRequests(app, recorder);
   refuseUnknownParameters(app);
-  acceptBodies(app, bodyBudget, basePath);
+  const decoding = openDecodingPool(options.decoding);
+  acceptBodies(app, { ...options, decoding });
   app.setValidatorCompiler(openValidators(options.clock, () => app.getSchemas()));
   app.setSerializerCompiler(() => JSON.stringify);
   app.setErrorHandler((error, request, reply) => sendProblem(failures, request, reply, error));
@@ -119,6 +123,7 @@ export async function buildApp(options: AppOptions): Promise<App> {
   });
   const signalLog = openSignalLog(logger, (counts) => recorder?.noteSignals(counts));
   app.addHook('onClose', async () => {
+    await decoding.close();
     replyBudget.close();
     failures.close();
     signalLog.close();

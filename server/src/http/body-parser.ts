@@ -1,42 +1,55 @@
-import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Clock } from '../core/clock.ts';
 import { Failure, fail } from '../errors.ts';
+import type { Pricing } from '../ingest/pricing.ts';
 import { limits } from '../limits.ts';
+import { callerOf } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
-import { readBody, unpackGzip } from './body-reader.ts';
-import { noteBody } from './idempotency.ts';
-import { hasMoreValues } from './json-values.ts';
+import { readBody } from './body-reader.ts';
+import { jsonIn, refuseOtlp } from './decoding/decode.ts';
+import type { BodyCoding, BodyEncoding, BodyKind, DecodeJob } from './decoding/decode-job.ts';
+import { DecodedBody } from './decoding/decoded-body.ts';
+import type { DecodingPool } from './decoding/decoding-pool.ts';
+import { hashPrefixOf, noteBody } from './idempotency.ts';
+import { omittedPayloads } from './parameters.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
-    /** The route also accepts protobuf. */
-    takesProtobuf?: boolean;
-    /** The route parses the text of a JSON body itself. */
-    takesText?: boolean;
+    /** What bodies of the route contain. Without it, they are small and decoded by the main thread. */
+    takes?: BodyKind | 'metric';
   }
 }
 
 export const protobufContentType = 'application/x-protobuf';
 
+export interface BodyDeps {
+  bodyBudget: BodyBudget;
+  decoding: DecodingPool;
+  pricing: Pricing;
+  priceMissingCosts: boolean;
+  clock: Clock;
+  bodyBytesMax: number;
+  basePath: string;
+}
+
 /**
- * Accepts only JSON in UTF-8, uncompressed or as gzip, and protobuf if a route takes it. A `__proto__` key becomes an ordinary property,
- * which nothing reads.
+ * Accepts JSON in UTF-8, and other forms if a route takes them, uncompressed or compressed. The main thread decodes only small traces: what
+ * another body costs depends on what is in it, so decoding threads do everything with it.
  */
-export function acceptBodies(app: FastifyInstance, budget: BodyBudget, basePath: string): void {
+export function acceptBodies(app: FastifyInstance, deps: BodyDeps): void {
+  const { basePath } = deps;
   app.removeAllContentTypeParsers();
   app.addContentTypeParser('application/json', (request, payload, done) => {
-    const { takesText } = request.routeOptions.config;
-    readAndParse(request, payload, budget, takesText === true ? asIs : parseJson, done);
+    receive(request, payload, 'json', deps, done);
   });
   app.addContentTypeParser('application/x-ndjson', (request, payload, done) => {
-    const { takesText } = request.routeOptions.config;
-    if (takesText === true) readAndParse(request, payload, budget, asIs, done);
-    else done(new Failure('unsupported_media_type'));
+    if (request.routeOptions.config.takes === 'litellm') {
+      receive(request, payload, 'json', deps, done);
+    } else done(new Failure('unsupported_media_type'));
   });
   app.addContentTypeParser(protobufContentType, (request, payload, done) => {
-    const { takesProtobuf } = request.routeOptions.config;
-    if (takesProtobuf === true) readAndParse(request, payload, budget, asIs, done);
+    if (takesOtlp(request)) receive(request, payload, 'protobuf', deps, done);
     else done(new Failure('unsupported_media_type', { say: otlpElsewhere(basePath) }));
   });
   // Without a body Fastify skips the parser, and validation would report an invalid body instead of a missing one.
@@ -44,77 +57,91 @@ export function acceptBodies(app: FastifyInstance, budget: BodyBudget, basePath:
     if (body === undefined && routeOptions.schema?.body !== undefined) {
       fail('malformed_json', { say: 'The body is missing; a JSON object was expected.' });
     }
-    // An exporter whose URL lacks the base path.
-    if (isOtlp(body) && routeOptions.config.takesProtobuf !== true) {
-      fail('invalid_input', { errors: [{ field: 'body', message: otlpField(basePath) }] });
-    }
     done();
   });
 }
 
-const codings = ['identity', 'gzip'];
-const asIs = (bytes: Buffer): Buffer => bytes;
+type Done = (error: Error | null, body?: unknown) => void;
 
-function readAndParse(
+function receive(
   request: FastifyRequest,
   payload: IncomingMessage,
-  budget: BodyBudget,
-  parse: (bytes: Buffer) => unknown,
-  done: (error: Error | null, body?: unknown) => void,
+  encoding: BodyEncoding,
+  deps: BodyDeps,
+  done: Done,
 ): void {
+  const { takes } = request.routeOptions.config;
   const coding = request.headers['content-encoding']?.toLowerCase() ?? 'identity';
-  if (!codings.includes(coding)) {
+  if (!isCoding(coding) || (takes === undefined && coding !== 'identity')) {
     done(new Failure('unsupported_media_type'));
     return;
   }
-  const finish = (bytes: Buffer): void => {
-    noteBody(request, bytes);
-    done(null, parse(bytes));
-  };
-  readBody(request, payload, budget, (error, body) => {
+  readBody(request, payload, deps.bodyBudget, (error, body) => {
     if (error) return done(error);
-    if (coding === 'gzip') return void unpackGzip(request, body, budget).then(finish).catch(done);
+    // Metrics are not stored, so they are not decoded either.
+    if (takes === 'metric') return done(null, null);
+    const isSmall = body.length <= limits.smallBodyBytesMax && coding === 'identity';
+    if (takes !== undefined && !(takes === 'trace' && isSmall)) {
+      void decode(request, body, { kind: takes, encoding, coding }, deps)
+        .then((decoded) => done(null, decoded))
+        .catch(done);
+      return;
+    }
     try {
-      finish(body);
+      const parsed = jsonIn(body);
+      refuseOtlp(parsed, deps.basePath);
+      noteBody(request, body);
+      done(null, parsed);
     } catch (problem) {
       done(problem as Error);
     }
   });
 }
 
-function isOtlp(body: unknown): boolean {
-  return (
-    typeof body === 'object' && body !== null && ('resourceSpans' in body || 'resourceLogs' in body)
-  );
+async function decode(
+  request: FastifyRequest,
+  body: Buffer,
+  form: Pick<DecodeJob, 'kind' | 'encoding' | 'coding'>,
+  { bodyBudget, decoding, pricing, priceMissingCosts, clock, bodyBytesMax, basePath }: BodyDeps,
+): Promise<DecodedBody> {
+  const isPriced = priceMissingCosts || (form.kind !== 'trace' && form.kind !== 'batch');
+  const { omit } = request.query as { omit?: unknown };
+  const job: DecodeJob = {
+    ...form,
+    bytes: ownBytes(body),
+    bodyBytesMax: request.routeOptions.bodyLimit,
+    traceBytesMax: bodyBytesMax,
+    teamId: callerOf(request).teamId,
+    nowUs: clock(),
+    basePath,
+    omit: typeof omit === 'string' ? [...omittedPayloads(omit)] : [],
+    hashPrefix: hashPrefixOf(request),
+    prices: isPriced ? await pricing.ownPrices() : null,
+  };
+  const reply = await decoding.decode(job, () => !request.raw.socket.destroyed);
+  const decoded = new DecodedBody(reply);
+  request.bodyHash = decoded.bodyHash;
+  bodyBudget.remove(request, request.bodyBytes);
+  bodyBudget.add(request, decoded.bytes);
+  return decoded;
+}
+
+/** A body in a buffer of its own, which can be moved to another thread. Small ones share the buffer of a socket. */
+function ownBytes(body: Buffer): Uint8Array<ArrayBuffer> {
+  const isOwn = body.byteLength === body.buffer.byteLength && body.buffer instanceof ArrayBuffer;
+  return isOwn ? (body as Uint8Array<ArrayBuffer>) : new Uint8Array(body);
+}
+
+const codings: readonly BodyCoding[] = ['identity', 'gzip', 'zstd'];
+
+function isCoding(coding: string): coding is BodyCoding {
+  return (codings as readonly string[]).includes(coding);
+}
+
+function takesOtlp({ routeOptions }: FastifyRequest): boolean {
+  return ['span', 'log', 'metric'].includes(routeOptions.config.takes ?? '');
 }
 
 function otlpElsewhere(basePath: string): string {
   return `This path accepts only JSON. OpenTelemetry data belongs to ${basePath}/v1/traces and ${basePath}/v1/logs.`;
-}
-
-function otlpField(basePath: string): string {
-  return `must be a trace; OpenTelemetry data belongs to ${basePath}/v1/traces and ${basePath}/v1/logs`;
-}
-
-function parseJson(body: Buffer): unknown {
-  const text = checkedText(body);
-  try {
-    return JSON.parse(text);
-  } catch {
-    // The parser's own message quotes the text around the error, which may be part of a prompt.
-    throw new Failure('malformed_json');
-  }
-}
-
-/** The text of a body that is valid UTF-8, is not empty, and has few enough values to be parsed. */
-export function checkedText(body: Buffer): string {
-  if (!isUtf8(body)) return fail('malformed_utf8');
-  if (body.length === 0)
-    return fail('malformed_json', { say: 'The body is empty; a JSON object was expected.' });
-  if (hasMoreValues(body, limits.bodyValuesMax)) {
-    return fail('body_too_large', {
-      say: `The body contains more than ${limits.bodyValuesMax} JSON values.`,
-    });
-  }
-  return body.toString('utf8');
 }

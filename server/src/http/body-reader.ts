@@ -1,8 +1,6 @@
 import type { IncomingMessage } from 'node:http';
-import { createGunzip } from 'node:zlib';
 import type { FastifyRequest } from 'fastify';
 import { Failure, fail } from '../errors.ts';
-import { limits } from '../limits.ts';
 import type { BodyBudget } from './body-budget.ts';
 
 type Done = (error: Error | null, body: Buffer) => void;
@@ -54,30 +52,3 @@ export function readBody(
 }
 
 const nothing = Buffer.alloc(0);
-
-/** Decompresses gzip and counts each chunk before the next one: the size that the compressed body claims cannot be trusted. */
-export async function unpackGzip(
-  request: FastifyRequest,
-  packed: Buffer,
-  budget: BodyBudget,
-): Promise<Buffer> {
-  const { bodyLimit } = request.routeOptions;
-  const pieces: Buffer[] = [];
-  let bytes = 0;
-  const unpacking = createGunzip({ chunkSize: limits.unpackChunkBytes });
-  unpacking.end(packed);
-  try {
-    for await (const piece of unpacking as AsyncIterable<Buffer>) {
-      bytes += piece.length;
-      if (bytes > bodyLimit) fail('body_too_large');
-      // The caller has disconnected.
-      if (request.raw.socket.destroyed) fail('malformed_request');
-      budget.add(request, piece.length);
-      pieces.push(piece);
-    }
-  } catch (error) {
-    throw error instanceof Failure ? error : new Failure('malformed_gzip');
-  }
-  budget.remove(request, packed.length);
-  return Buffer.concat(pieces, bytes);
-}

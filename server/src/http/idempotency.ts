@@ -1,4 +1,4 @@
-import { createHash, hash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { Trace } from '../core/trace.ts';
 import { fail } from '../errors.ts';
@@ -6,6 +6,7 @@ import type { Appended } from '../ingest/admission.ts';
 import { limits } from '../limits.ts';
 import type { TraceReader } from '../store/trace-reader.ts';
 import type { IdempotentRequest } from '../store/trace-writer.ts';
+import { hashOf } from './decoding/decode.ts';
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -14,14 +15,17 @@ declare module 'fastify' {
   }
 }
 
+/** What is hashed before the uncompressed body; null if the request has no Idempotency-Key. */
+export function hashPrefixOf({ headers, routeOptions }: FastifyRequest): string | null {
+  if (headers['idempotency-key'] === undefined) return null;
+  // The same body at another path is a different request.
+  return `${routeOptions.schema?.operationId ?? ''}\n`;
+}
+
 /** Hashes the uncompressed body if the request may be stored only once. */
 export function noteBody(request: FastifyRequest, body: Buffer): void {
-  if (request.headers['idempotency-key'] === undefined) return;
-  // The hash includes the operation: the same body at another path is a different request.
-  request.bodyHash = createHash('sha256')
-    .update(`${request.routeOptions.schema?.operationId ?? ''}\n`)
-    .update(body)
-    .digest('base64url');
+  const prefix = hashPrefixOf(request);
+  if (prefix !== null) request.bodyHash = hashOf(prefix, body);
 }
 
 const visibleAscii = new RegExp(`^[\\x21-\\x7e]{1,${limits.idempotencyKeyCharsMax}}$`);

@@ -1,17 +1,18 @@
 import { Type } from './schema-builders.ts';
-import type { Static, TObjectOptions, TProperties, TSchema } from 'typebox';
+import type { TObjectOptions, TProperties, TSchema } from 'typebox';
 import { breakdownFields, groupFields as groupNames } from '../core/dimensions.ts';
 import { recordFields, recordNames } from '../core/record-fields.ts';
 import type { RecordField } from '../core/record-fields.ts';
-import { limits } from '../limits.ts';
 import { noCostReasons, partKinds } from './cost-json.ts';
-import { ListedTraceSchema, TraceInputSchema, TraceSchema, costFields } from './trace-schemas.ts';
+import {
+  ListedTraceSchema,
+  TraceInputSchema,
+  TraceSchema,
+  costFields,
+  refTo,
+} from './trace-schemas.ts';
 
 /** The schemas of requests and replies. Validation, types and the OpenAPI document are derived from them. */
-
-function refTo<T extends TSchema>(schema: T) {
-  return Type.Unsafe<Static<T>>({ $ref: `${String(Reflect.get(schema, '$id'))}#` });
-}
 
 /** Registered by name, so that the OpenAPI document has one component per schema. */
 export const components: TSchema[] = [TraceInputSchema, TraceSchema, ListedTraceSchema];
@@ -54,16 +55,6 @@ const Rejection = component('Rejection', 'A trace that was not stored.', {
 const BatchReply = component('BatchReply', 'The stored and the rejected traces.', {
   traces: Type.Array(refTo(ListedTraceSchema), { description: 'The stored traces, in order.' }),
   rejected: Type.Array(Rejection),
-});
-
-/** Each item is validated separately, so that an invalid one does not affect the others. */
-export const BatchBody = Type.Object({
-  traces: Type.Unsafe<readonly unknown[]>({
-    type: 'array',
-    minItems: 1,
-    maxItems: limits.batchTracesMax,
-    openapi: { items: refTo(TraceInputSchema) },
-  }),
 });
 
 const textOrNull = (description: string): TSchema =>
@@ -267,8 +258,6 @@ const Problem = component(
   },
   {},
 );
-
-export const TraceBody = refTo(TraceInputSchema);
 
 const sorted = 'Sorted by `call_count` descending, then by name.';
 const listedIfSet = (field: string): string =>

@@ -1,5 +1,5 @@
 import { Type } from './schema-builders.ts';
-import type { TSchema } from 'typebox';
+import type { Static, TSchema } from 'typebox';
 import { costNames } from '../core/trace-cost.ts';
 import {
   extraNames,
@@ -140,4 +140,21 @@ export const ListedTraceSchema = Type.Object(withStamps(mapFields(listedField)),
   $id: 'ListedTrace',
   additionalProperties: false,
   description: `A stored trace. The parameter \`omit\` can leave out these fields: ${payloadNames.join(', ')}.`,
+});
+
+export function refTo<T extends TSchema>(schema: T) {
+  return Type.Unsafe<Static<T>>({ $ref: `${String(Reflect.get(schema, '$id'))}#` });
+}
+
+/** The body of a request with one trace. */
+export const TraceBody = refTo(TraceInputSchema);
+
+/** Each item is validated separately, so that an invalid one does not affect the others. */
+export const BatchBody = Type.Object({
+  traces: Type.Unsafe<readonly unknown[]>({
+    type: 'array',
+    minItems: 1,
+    maxItems: limits.batchTracesMax,
+    openapi: { items: refTo(TraceInputSchema) },
+  }),
 });

@@ -1,9 +1,10 @@
 import { Ajv } from 'ajv';
 import type { AnySchemaObject, ValidateFunction } from 'ajv';
 import type { Clock } from '../core/clock.ts';
+import { DecodedBody } from './decoding/decoded-body.ts';
 import { checkKeyword } from './trace-checks.ts';
 
-interface Validator {
+export interface Validator {
   (data: unknown): boolean;
   errors?: NonNullable<ValidateFunction['errors']> | null;
 }
@@ -39,6 +40,8 @@ export function openValidators(
   return ({ schema }) => {
     let compiled: ValidateFunction | null = null;
     const validator: Validator = (data) => {
+      // A decoding thread has validated it.
+      if (data instanceof DecodedBody) return true;
       compiled ??= compile(schema);
       const isValid = compiled(data);
       validator.errors = compiled.errors ?? null;

@@ -1,9 +1,9 @@
 import type { TraceDraft } from '../core/trace-fields.ts';
-import { draftBytes } from '../core/trace.ts';
 import type { Trace } from '../core/trace.ts';
 import { Failure } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
 import { limits } from '../limits.ts';
+import { writeBytes } from '../store/trace-writer.ts';
 import type {
   IdempotentRequest,
   Replay,
@@ -11,6 +11,8 @@ import type {
   TraceWriter,
   WriteOutcome,
 } from '../store/trace-writer.ts';
+import { StoreRoom, workOf } from './store-room.ts';
+import { TeamLines } from './team-lines.ts';
 import { WaitingBudget } from './waiting-budget.ts';
 
 /** The stored traces, or those that an earlier request with the same idempotency key stored. */
@@ -25,7 +27,10 @@ interface Recorded {
 
 interface Caller {
   write: TraceWrite;
+  /** What it holds of the budget itself; none if it is part of a request that holds room. */
+  rows: number;
   bytes: number;
+  work: number;
   isSettled: boolean;
   resolve(appended: Appended): void;
   reject(error: Failure): void;
@@ -37,14 +42,29 @@ export interface WriteWatch {
   noteFailedWrite(code: ErrorCode): void;
 }
 
+/** How the drafts of a write were decoded, if not by the route. */
+export interface DecodedWrite {
+  payloads?: TraceWrite['payloads'];
+  calls?: TraceWrite['calls'];
+  /** The room that the request holds for all its writes. */
+  room?: RequestRoom | null;
+}
+
+/** Room for all writes of one request, so that none of them fails after others were stored because the queue is full. */
+export interface RequestRoom {
+  release(): void;
+}
+
 /**
- * Bounds the writes that may wait for the store, and passes them on. Writes go to the store in small chunks, at the latest at the end
- * of the event-loop turn; the store commits all waiting writes together. Every promise is settled.
+ * Bounds the writes that may wait for the store, and passes them on. Teams take turns by work; what the store has room for goes to it in
+ * small chunks, at the latest at the end of the event-loop turn, and is committed together. Every promise is settled.
  */
 export class Admission {
   readonly #writer: TraceWriter;
   readonly #budget: WaitingBudget;
   readonly #watch: WriteWatch | null;
+  readonly #atStore = new StoreRoom();
+  readonly #lines = new TeamLines<Caller>(limits.smallWorkMax);
   #gathering: Caller[] = [];
   #gatheringRows = 0;
   #rowsOfTurn = 0;
@@ -62,16 +82,31 @@ export class Admission {
     teamId: string,
     drafts: readonly TraceDraft[],
     request: IdempotentRequest | null = null,
-    calls: TraceWrite['calls'] = null,
+    { payloads = null, calls = null, room = null }: DecodedWrite = {},
   ): Promise<Appended> {
-    const bytes = drafts.reduce((sum, draft) => sum + draftBytes(draft), 0);
-    if (!this.#budget.tryTake(teamId, drafts.length, bytes)) {
+    const write: TraceWrite = { teamId, drafts, request, calls, payloads };
+    const bytes = writeBytes(write);
+    const work = workOf(drafts.length, bytes);
+    const held = room === null ? { rows: drafts.length, bytes } : noRows;
+    if (room === null && !this.#budget.tryTake(teamId, held.rows, held.bytes)) {
       return Promise.reject(new Failure('queue_full'));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Appended>();
-    const write = { teamId, drafts, request, calls };
-    this.#gather({ write, bytes, isSettled: false, resolve, reject });
+    const caller: Caller = { write, ...held, work, isSettled: false, resolve, reject };
+    if (!this.#lines.has(teamId) && this.#atStore.has(teamId, work)) this.#start(caller);
+    else this.#lines.push(teamId, caller);
     return promise;
+  }
+
+  /** Holds room for a request of several writes. Fails if the team's share is used up. */
+  takeRoom(teamId: string, rows: number, bytes: number): RequestRoom {
+    if (!this.#budget.tryTake(teamId, rows, bytes)) throw new Failure('queue_full');
+    return {
+      release: () => {
+        this.#budget.give(teamId, rows, bytes);
+        this.#noteIdle();
+      },
+    };
   }
 
   /** Resolves when no write is waiting. */
@@ -80,6 +115,19 @@ export class Admission {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#idle.push(resolve);
     return promise;
+  }
+
+  #start(caller: Caller): void {
+    this.#atStore.take(caller.write.teamId, caller.work);
+    this.#gather(caller);
+  }
+
+  #startWaiting(): void {
+    while (!this.#lines.isEmpty) {
+      const next = this.#lines.shift((teamId, { work }) => this.#atStore.has(teamId, work));
+      if (next === undefined) return;
+      this.#start(next);
+    }
   }
 
   #gather(caller: Caller): void {
@@ -121,8 +169,10 @@ export class Admission {
   #settle(caller: Caller, outcome: WriteOutcome): void {
     if (caller.isSettled) return;
     caller.isSettled = true;
-    const { write, bytes, resolve, reject } = caller;
-    this.#budget.give(write.teamId, write.drafts.length, bytes);
+    const { write, rows, bytes, work, resolve, reject } = caller;
+    this.#atStore.give(write.teamId, work);
+    this.#budget.give(write.teamId, rows, bytes);
+    this.#startWaiting();
     if (outcome.kind === 'stored') {
       const appended = recorded(write, outcome);
       this.#watch?.noteStored(write.teamId, appended.traces);
@@ -132,11 +182,17 @@ export class Admission {
       this.#watch?.noteFailedWrite(outcome.code);
       reject(new Failure(outcome.code, { cause: outcome.reason }));
     }
+    this.#noteIdle();
+  }
+
+  #noteIdle(): void {
     if (!this.#budget.isEmpty) return;
     for (const resolveIdle of this.#idle) resolveIdle();
     this.#idle = [];
   }
 }
+
+const noRows = { rows: 0, bytes: 0 };
 
 const noOutcome: WriteOutcome = { kind: 'failed', code: 'internal', reason: 'no outcome' };
 

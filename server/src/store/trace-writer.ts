@@ -1,17 +1,30 @@
 import type { TraceDraft } from '../core/trace-fields.ts';
+import { draftBytes } from '../core/trace.ts';
 import type { TraceStamp } from '../core/trace.ts';
 import type { ErrorCode } from '../errors.ts';
+import { blobBytes } from './payload-blob.ts';
+import type { PayloadBlob } from './payload-blob.ts';
 
 /** Traces of one caller. They are stored together, in order, or not at all. */
 export interface TraceWrite {
   teamId: string;
   drafts: readonly TraceDraft[];
+  /** The payloads of the drafts, if they are packed already. The drafts themselves have none then. */
+  payloads?: readonly PayloadBlob[] | null;
   /** Set if the request may be stored only once. */
   request?: IdempotentRequest | null;
   /** For each draft the ids under which its call was reported, if calls that were stored before are to be left out. */
   calls?: readonly (readonly CallIds[])[] | null;
   /** Times to use instead of the clock, one per draft, ascending. Only for tests and fixtures; no route sets them. */
   timesUs?: readonly number[] | null;
+}
+
+/** The approximate memory that a write uses while it waits. */
+export function writeBytes({ drafts, payloads }: TraceWrite): number {
+  let bytes = 0;
+  for (const draft of drafts) bytes += draftBytes(draft);
+  for (const blob of payloads ?? []) bytes += blobBytes(blob);
+  return bytes;
 }
 
 /** A request with an Idempotency-Key: a second one with the same key and body stores nothing. */

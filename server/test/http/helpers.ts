@@ -9,6 +9,7 @@ import { errorTable } from '../../src/errors.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import { buildApp } from '../../src/http/app.ts';
 import { openBodyBudget } from '../../src/http/body-budget.ts';
+import type { DecodingOptions } from '../../src/http/decoding/decoding-pool.ts';
 import type { BodyBudget } from '../../src/http/body-budget.ts';
 import { openReplyBudget } from '../../src/http/reply-budget.ts';
 import type { ReplyBudget } from '../../src/http/reply-budget.ts';
@@ -158,6 +159,7 @@ export interface BrokenService {
 export async function startBrokenService(
   faults: Partial<Store> | ((sound: Store) => Partial<Store>),
   bounds: WaitingBounds = limits,
+  decoding: DecodingOptions = {},
 ): Promise<BrokenService> {
   const folder = temporaryFolder();
   const clock = { kind: 'system' } as const;
@@ -181,6 +183,7 @@ export async function startBrokenService(
     priceMissingCosts: false,
     bodyBudget,
     replyBudget,
+    decoding,
     clock: openClock(clock),
     logger: pino({ level: 'debug' }, { write: (line) => void lines.push(line) }),
     version: '0.0.0',

@@ -250,9 +250,9 @@ for (const encoding of encodings) {
       assertStatus(await post(holder, encoding, gzipSync(bytes), gzip), encoding, 413, 3);
     });
 
-    test('more calls than are stored at once are all stored', async () => {
+    test('more calls than are stored at once are all stored, and once', async () => {
       const holder = await service.keyFor();
-      const count = 2 * limits.otlpCallsMax + 7;
+      const count = 2 * limits.partsAtOnceMax * limits.partRowsMax + 7;
       const request = spansRequest(Array.from({ length: count }, () => spanOf()));
       assertAccepted(await post(holder, encoding, request), encoding);
       assertAccepted(await post(holder, encoding, request), encoding);

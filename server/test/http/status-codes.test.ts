@@ -10,6 +10,7 @@ import type { ErrorCode } from '../../src/errors.ts';
 import type { WaitingBounds } from '../../src/ingest/waiting-budget.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
+import { threadThat } from '../support/bad-thread.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
 import * as http from './helpers.ts';
@@ -135,6 +136,18 @@ async function afterManyGuesses(): Promise<Answer> {
   http.assertProblem(await get('/traces', generateKey()), 'key_unknown');
   http.assertProblem(await tryKey(generateKey()), 'too_many_failed_attempts');
   return refused;
+}
+
+async function inEndlessLoop(): Promise<Answer> {
+  const decoding = { module: threadThat('loops'), cpuMsMax: 100, wallMsMax: 60_000 };
+  const stuck = await http.startBrokenService({}, limits, decoding);
+  try {
+    const headers = { ...http.bearer(stuck.key), ...jsonType };
+    const body = JSON.stringify({ traces: [{ model: 'm' }] });
+    return await http.send(stuck.url, { method: 'POST', path: '/traces/batch', headers, body });
+  } finally {
+    await stuck.stop();
+  }
 }
 
 async function afterManyRequests(): Promise<Answer> {
@@ -271,6 +284,7 @@ const refusals: Record<ErrorCode, Rows> = {
     'a byte too many': () => post(bodyOf(bodyBytesMax + 1)),
     'a byte too many in chunks': () => post(bodyOf(bodyBytesMax + 1), { isChunked: true }),
   },
+  body_too_complex: { 'a body that is never decoded': inEndlessLoop },
   unsupported_media_type: {
     'plain text': () => postAs('text/plain'),
     'a form': () => postAs('application/x-www-form-urlencoded'),

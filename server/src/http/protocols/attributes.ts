@@ -1,3 +1,5 @@
+import { limits } from '../../limits.ts';
+import { parseJson } from '../decoding/bounded-json.ts';
 import { callTable, indexedPrefixes, jsonAttributes } from './call-table.ts';
 import type { Row, RowIndex } from './call-table.ts';
 import { isObject } from './signal.ts';
@@ -25,6 +27,7 @@ for (const [row, names] of namesByRow.entries()) {
 }
 
 const prefixes: readonly string[] = Object.values(indexedPrefixes).flat();
+/** Longer names are not read: none in the table is that long, and building paths of long names would take forever. */
 export const nameCharsMax = 200;
 
 /** Marks a row without a value. */
@@ -44,6 +47,7 @@ export class AttributeSlots {
   }
 
   set(name: string, raw: unknown): void {
+    if (name.length > nameCharsMax) return;
     const places = placesByName.get(name);
     if (places) {
       for (const { row, rank } of places) {
@@ -89,6 +93,14 @@ export class SlotAttributes implements Attributes {
     return this.slots.ranks[row] === noRank ? undefined : this.#valueOf(this.slots.raws[row]);
   }
 
+  /** Reads all values now. Those of a resource are shared by its signals, and a long one must not be read again for each of them. */
+  readAll(): void {
+    for (const [row, rank] of this.slots.ranks.entries()) {
+      if (rank === noRank) continue;
+      this.slots.raws[row] = new ReadValue(this.#valueOf(this.slots.raws[row]));
+    }
+  }
+
   indexedValue({ raw }: IndexedAttribute): AttributeValue {
     return this.#valueOf(raw);
   }
@@ -103,6 +115,7 @@ export class SlotAttributes implements Attributes {
 
   #unfold(name: string, object: Readonly<Record<string, AttributeValue>>, depth: number): void {
     for (const [key, value] of Object.entries(object)) {
+      if (name.length + key.length >= nameCharsMax) continue;
       if (isObject(value) && depth < unfoldedDepthMax)
         this.#unfold(`${name}.${key}`, value, depth + 1);
       else if (!isEmpty(value)) this.slots.set(`${name}.${key}`, new ReadValue(value));
@@ -123,10 +136,18 @@ export function isEmpty(value: unknown): boolean {
 
 function objectOf(value: AttributeValue): Readonly<Record<string, AttributeValue>> | null {
   if (isObject(value)) return value;
-  if (typeof value !== 'string' || !value.startsWith('{')) return null;
+  const parsed =
+    typeof value === 'string' && value.startsWith('{') ? parsedAttribute(value) : undefined;
+  return isObject(parsed) ? parsed : null;
+}
+
+/** The value of an attribute that contains JSON; undefined if it is not valid, or too large to be parsed. */
+export function parsedAttribute(text: string): AttributeValue | undefined {
   try {
-    return JSON.parse(value) as Readonly<Record<string, AttributeValue>>;
+    return parseJson(text, attributeBounds) as AttributeValue;
   } catch {
-    return null;
+    return undefined;
   }
 }
+
+const attributeBounds = { valuesMax: limits.otlpValuesMax, depthMax: limits.bodyDepthMax };

@@ -1,4 +1,4 @@
-import { namesByRow, noRank, rowIndex } from './attributes.ts';
+import { namesByRow, noRank, parsedAttribute, rowIndex } from './attributes.ts';
 import { indexedPrefixes } from './call-table.ts';
 import { isObject } from './signal.ts';
 import type { AttributeValue, Attributes, Signal, SignalEvent } from './signal.ts';
@@ -59,11 +59,7 @@ function isJson(text: string): boolean {
 
 function parsed(value: AttributeValue): AttributeValue {
   if (typeof value !== 'string' || !/^\s*[[{]/.test(value)) return value;
-  try {
-    return JSON.parse(value) as AttributeValue;
-  } catch {
-    return value;
-  }
+  return parsedAttribute(value) ?? value;
 }
 
 /** The answer of the model without its wrapping, if it is nothing but text. */

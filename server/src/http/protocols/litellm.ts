@@ -1,6 +1,8 @@
 import { fail } from '../../errors.ts';
+import { JsonOverBounds, parseJson } from '../decoding/bounded-json.ts';
+import type { JsonBounds } from '../decoding/bounded-json.ts';
 import { limits } from '../../limits.ts';
-import { ReadValue, SlotAttributes, isEmpty } from './attributes.ts';
+import { ReadValue, SlotAttributes, isEmpty, nameCharsMax } from './attributes.ts';
 import { litellmScope } from './call-rules.ts';
 import { openSignal, tooManySignals } from './otlp-signals.ts';
 import type { Signals } from './otlp-signals.ts';
@@ -11,19 +13,20 @@ import type { AttributeValue, Signal } from './signal.ts';
  * Reads what the `generic_api` callback of the LiteLLM proxy posts: a JSON list of its standard logging payloads, one of them per line, or
  * a single one. Each becomes a signal whose attributes are named after the fields of the payload.
  */
-export function readLitellm(text: string): Signals {
-  const payloads = payloadsIn(text);
+export function readLitellm(text: string, bounds: JsonBounds): Signals {
+  const payloads = payloadsIn(text, bounds);
   if (payloads.length > limits.otlpSignalsMax) tooManySignals();
   return { count: payloads.length, [Symbol.iterator]: () => readPayloads(payloads) };
 }
 
-function payloadsIn(text: string): readonly AttributeValue[] {
-  const whole = parse(text);
+function payloadsIn(text: string, bounds: JsonBounds): readonly AttributeValue[] {
+  const whole = parse(text, bounds);
   if (whole !== undefined) return Array.isArray(whole) ? (whole as AttributeValue[]) : [whole];
-  const lines = text.split('\n');
+  const lines = text.split('\n', limits.otlpSignalsMax + 1);
+  if (lines.length > limits.otlpSignalsMax) tooManySignals();
   return lines.flatMap((line, i) => {
     if (line.trim() === '') return [];
-    const payload = parse(line);
+    const payload = parse(line, bounds);
     return payload === undefined ? notJson(lines.length, i) : [payload];
   });
 }
@@ -33,11 +36,13 @@ function notJson(lines: number, index: number): never {
   return fail('malformed_json', lines > 1 ? { say } : {});
 }
 
-function parse(text: string): AttributeValue | undefined {
+/** Undefined if it is not valid JSON. */
+function parse(text: string, bounds: JsonBounds): AttributeValue | undefined {
   try {
-    return JSON.parse(text) as AttributeValue;
-  } catch {
-    return undefined;
+    return parseJson(text, bounds) as AttributeValue;
+  } catch (error) {
+    if (!(error instanceof JsonOverBounds)) return undefined;
+    return fail('body_too_large', { say: `The body ${error.message}.` });
   }
 }
 
@@ -75,7 +80,7 @@ const depthMax = 5;
 
 function setAll(attributes: SlotAttributes, path: string, fields: Fields, depth: number): void {
   for (const [name, value] of Object.entries(fields)) {
-    if (isEmpty(value)) continue;
+    if (isEmpty(value) || path.length + name.length >= nameCharsMax) continue;
     attributes.slots.set(`${path}.${name}`, new ReadValue(value));
     if (isObject(value) && depth < depthMax)
       setAll(attributes, `${path}.${name}`, value, depth + 1);

@@ -67,9 +67,12 @@ class SignalReader {
 
   *read(parts: readonly ScopePart[]): Generator<Signal, void, undefined> {
     let lastResource: Fields | null = null;
+    let problem: string | null = null;
     for (const { resource, scope, signals } of parts) {
-      const problem = this.#readResource(resource);
-      if (resource !== lastResource) this.#signal.app += 1;
+      if (resource !== lastResource) {
+        problem = this.#readResource(resource);
+        this.#signal.app += 1;
+      }
       lastResource = resource;
       this.#signal.scope = scope;
       for (const fields of signals) {
@@ -83,6 +86,7 @@ class SignalReader {
   #readResource(resource: Fields): string | null {
     try {
       setAttributes(this.#resource, resource, 'resource.');
+      this.#resource.readAll();
       return null;
     } catch (error) {
       return reasonToReject(error);

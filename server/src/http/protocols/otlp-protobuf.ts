@@ -91,6 +91,7 @@ class SignalReader {
         if (reader.field === 1) this.#readAttribute(this.#resource);
         else reader.skip();
       }
+      this.#resource.readAll();
       return null;
     } catch (error) {
       return reasonToReject(error);

@@ -55,10 +55,10 @@ export function rejectionText(
   kind: SignalKind,
   total: number,
   rejected: number,
-  reasons: ReadonlyMap<string, number>,
+  reasons: readonly (readonly [reason: string, count: number])[],
 ): string {
   const nouns = { span: 'spans', log: 'log records', metric: 'metrics' };
-  const shown = [...reasons].slice(0, limits.otlpReasonsMax);
+  const shown = reasons.slice(0, limits.otlpReasonsMax);
   const list = shown.map(([reason, count]) => `${reason} (${count})`).join('; ');
   return `${rejected} of ${total} ${nouns[kind]} were rejected: ${list}`;
 }

@@ -1,19 +1,18 @@
 import { limits } from '../../limits.ts';
 import { bearerOrApiKey, callerOf, requireKey } from '../auth.ts';
-import { checkedText } from '../body-parser.ts';
+import type { DecodedBody } from '../decoding/decoded-body.ts';
 import { LitellmBody, litellmReply } from '../otlp-schemas.ts';
-import { readLitellm } from '../protocols/litellm.ts';
 import type { Route } from '../route.ts';
 import { writeFailures } from '../schemas.ts';
 import { storeCalls } from '../store-calls.ts';
 
 /** `POST /ingest/litellm`: the calls that a LiteLLM proxy logs. A 200 means that they are on disk, readable and counted. */
-export const litellm: Route = (app, { gate, writes, pricing, clock, signalLog, bodyBytesMax }) => {
+export const litellm: Route = (app, { gate, writes, signalLog, bodyBytesMax }) => {
   app.post(
     '/ingest/litellm',
     {
       bodyLimit: Math.max(limits.batchBodyBytesMax, bodyBytesMax),
-      config: { takesText: true },
+      config: { takes: 'litellm' },
       onRequest: requireKey(gate, 'ingest', bearerOrApiKey),
       schema: {
         operationId: 'logLitellmCalls',
@@ -24,11 +23,11 @@ export const litellm: Route = (app, { gate, writes, pricing, clock, signalLog, b
       },
     },
     async (request) => {
-      const { teamId } = callerOf(request);
-      const signals = readLitellm(checkedText(request.body as Buffer));
-      const { reasons, ...counts } = await storeCalls(signals, { teamId, writes, pricing, clock });
+      const body = request.body as DecodedBody;
+      const counts = await storeCalls(body, callerOf(request).teamId, writes);
       signalLog.add(request.id, counts);
-      return { ...counts, reasons: [...reasons.keys()].slice(0, limits.otlpReasonsMax) };
+      const reasons = body.signals.reasons.map(([reason]) => reason);
+      return { ...counts, reasons: reasons.slice(0, limits.otlpReasonsMax) };
     },
   );
 };

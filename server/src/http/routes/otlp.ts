@@ -1,16 +1,12 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { fail } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { bearerOrApiKey, callerOf, requireKey } from '../auth.ts';
 import { protobufContentType } from '../body-parser.ts';
 import { jsonContentType } from '../content-type.ts';
+import type { DecodedBody } from '../decoding/decoded-body.ts';
 import { beginProblem } from '../problem.ts';
-import { MalformedOtlpJson, readJson } from '../protocols/otlp-json.ts';
-import { readProtobuf } from '../protocols/otlp-protobuf.ts';
 import { exportResponse, rejectionText, statusMessage } from '../protocols/otlp-reply.ts';
 import type { Encoding, PartialSuccess, SignalKind } from '../protocols/otlp-reply.ts';
-import type { Signals } from '../protocols/otlp-signals.ts';
-import { MalformedProtobuf } from '../protocols/protobuf-reader.ts';
 import type { Route, RouteDeps } from '../route.ts';
 import { OtlpBody, otlpFailures, otlpReply } from '../otlp-schemas.ts';
 import { storeCalls } from '../store-calls.ts';
@@ -44,7 +40,7 @@ export const otlp: Route = (app, deps) => {
       path,
       {
         bodyLimit: Math.max(limits.batchBodyBytesMax, bodyBytesMax),
-        config: { takesProtobuf: true },
+        config: { takes: kind },
         onRequest: requireKey(gate, 'ingest', bearerOrApiKey),
         errorHandler: (error, request, reply) => {
           const { status, detail } = beginProblem(failures, request, reply, error);
@@ -75,29 +71,14 @@ const otherStatuses: Readonly<Record<number, number>> = { 422: 400, 507: 503 };
 async function storeSignals(
   request: FastifyRequest,
   kind: Exclude<SignalKind, 'metric'>,
-  { writes, pricing, clock, signalLog }: RouteDeps,
+  { writes, signalLog }: RouteDeps,
 ): Promise<PartialSuccess | null> {
-  const signals = readSignals(request, kind);
-  const { teamId } = callerOf(request);
-  const { reasons, ...counts } = await storeCalls(signals, { teamId, writes, pricing, clock });
+  const body = request.body as DecodedBody;
+  const counts = await storeCalls(body, callerOf(request).teamId, writes);
   signalLog.add(request.id, counts);
-  const { rejected } = counts;
+  const { total, rejected, reasons } = body.signals;
   if (rejected === 0) return null;
-  return { rejected, reason: rejectionText(kind, signals.count, rejected, reasons) };
-}
-
-function readSignals({ body }: FastifyRequest, kind: 'span' | 'log'): Signals {
-  try {
-    return Buffer.isBuffer(body) ? readProtobuf(body, kind) : readJson(body, kind);
-  } catch (error) {
-    if (error instanceof MalformedProtobuf) {
-      fail('malformed_request', { say: `The body is not valid OTLP protobuf: ${error.message}.` });
-    }
-    if (error instanceof MalformedOtlpJson) {
-      fail('malformed_json', { say: `The body is not valid OTLP JSON: ${error.message}.` });
-    }
-    throw error;
-  }
+  return { rejected, reason: rejectionText(kind, total, rejected, reasons) };
 }
 
 function encodingOf({ headers }: FastifyRequest): Encoding {

@@ -1,11 +1,14 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import { draftTrace } from '../../core/trace.ts';
 import type { Trace } from '../../core/trace.ts';
 import { callerOf, requireKey } from '../auth.ts';
+import { DecodedBody } from '../decoding/decoded-body.ts';
 import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
 import { IdempotencyHeaders } from '../parameters.ts';
-import { TraceBody, replies, writeFailures } from '../schemas.ts';
-import { traceJson } from '../trace-json.ts';
+import { replies, writeFailures } from '../schemas.ts';
+import { storedJson, traceJson } from '../trace-json.ts';
+import { TraceBody } from '../trace-schemas.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
 export const postTrace: Route = (
@@ -15,6 +18,7 @@ export const postTrace: Route = (
   app.post(
     '/traces',
     {
+      config: { takes: 'trace' },
       onRequest: requireKey(gate, 'ingest'),
       schema: {
         operationId: 'createTrace',
@@ -27,15 +31,15 @@ export const postTrace: Route = (
     },
     // Not async: Fastify would await the reply, which takes several more promises for each request.
     (request, reply) => {
+      if ((request.body as unknown) instanceof DecodedBody) {
+        storeDecoded(request, reply).catch((error: unknown) => reply.send(error));
+        return;
+      }
       const { teamId } = callerOf(request);
       const draft = draftTrace(request.body);
       const append = () => writes.append(teamId, [draft], idempotentRequest(request));
-      const show = ([trace]: readonly Trace[]): void => {
-        if (!trace) throw new Error('the store returned no trace');
-        reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
-        replyBudget.sendStored(reply, traceJson(trace));
-      };
-      const priced = priceMissingCosts ? pricing.price(teamId, [draft]) : null;
+      const show = ([trace]: readonly Trace[]): void => send(reply, trace, null);
+      const priced = priceMissingCosts ? pricing.price(teamId, draft) : null;
       const appended = priced ? priced.then(append) : append();
       appended
         .then((stored) => {
@@ -45,4 +49,20 @@ export const postTrace: Route = (
         .catch((error: unknown) => reply.send(error));
     },
   );
+
+  /** Stores a trace that a decoding thread has decoded. */
+  async function storeDecoded(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { teamId } = callerOf(request);
+    const { drafts, payloads, shown } = await (request.body as DecodedBody).traces();
+    const idempotent = idempotentRequest(request);
+    const appended = await writes.append(teamId, drafts, idempotent, { payloads });
+    const [trace] = await tracesToShow(reader, teamId, appended, reply);
+    send(reply, trace, appended.kind === 'recorded' ? (shown[0] ?? null) : null);
+  }
+
+  function send(reply: FastifyReply, trace: Trace | undefined, draft: string | null): void {
+    if (!trace) throw new Error('the store returned no trace');
+    reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
+    replyBudget.sendStored(reply, draft === null ? traceJson(trace) : storedJson(trace, draft));
+  }
 };

@@ -5,6 +5,7 @@ import { limits } from '../../limits.ts';
 import { failAll, storeInHalvesAsync } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { packPayloads } from '../payload.ts';
+import { payloadsOf } from '../payload-blob.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import { attemptAtOnce, manyTeamsAtOnce, oneNodeAtOnce } from './batch-at-once.ts';
 import { manyTeamsStatements, oneTeamStatements } from './batch-statements.ts';
@@ -250,7 +251,7 @@ export function openStoreBatch(
 }
 
 function pack(write: TraceWrite): PackedWrite {
-  return { write, payloads: write.drafts.map(packPayloads) };
+  return { write, payloads: payloadsOf(write) ?? write.drafts.map(packPayloads) };
 }
 
 function unknownOutcome(error: unknown): BatchResult {

@@ -97,7 +97,8 @@ export async function startWriter(
       : null;
   };
 
-  const send = (message: ToWriter): void => worker.postMessage(message);
+  const send = (message: ToWriter, buffers: readonly ArrayBuffer[] = []): void =>
+    worker.postMessage(message, buffers);
 
   return {
     append(writes, moreFollow = false) {
@@ -108,7 +109,7 @@ export async function startWriter(
       const packed = packWrites(writes);
       const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
       waiting.set(ticket, { sinceMs: performance.now(), writes, settle: resolve });
-      send({ kind: 'append', ticket, writes: packed, moreFollow });
+      send({ kind: 'append', ticket, writes: packed, moreFollow }, buffersIn(writes));
       return promise;
     },
     noteKeyUse(use) {
@@ -124,6 +125,14 @@ export async function startWriter(
     },
   };
 }
+
+/** What need not be copied: the main thread does not use packed payloads after this. */
+function buffersIn(writes: readonly TraceWrite[]): readonly ArrayBuffer[] {
+  if (writes.every(({ payloads }) => !payloads)) return none;
+  return writes.flatMap(({ payloads }) => payloads?.map(({ bytes }) => bytes) ?? []);
+}
+
+const none: readonly ArrayBuffer[] = [];
 
 /**
  * The space for new objects of a thread. V8 starts with about 1 MB and hardly grows it, since almost nothing in the writer lives long; it

@@ -1,6 +1,6 @@
 import type { ClockSource } from '../../core/clock.ts';
-import { compile } from '../../core/compile.ts';
-import { fieldNames, unusualNames, usualNames } from '../../core/trace-fields.ts';
+import { draftValues, packDraft, unpackDraft } from '../../core/draft-values.ts';
+import type { Packed } from '../../core/draft-values.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
@@ -13,6 +13,7 @@ import type {
   TraceWrite,
   WriteOutcome,
 } from '../trace-writer.ts';
+import type { PayloadBlob } from '../payload-blob.ts';
 import type { KeyUse } from './writer.ts';
 
 /** Messages between the main thread and the writer thread. */
@@ -44,20 +45,15 @@ export type FromWriter =
       tookMs: number;
     };
 
-/**
- * Values in a flat array, without names. When an object is sent to another thread, its property names are copied and looked up
- * again each time. For a trace of 1 KB that costs more than its text.
- */
-export type Packed = readonly unknown[];
-
 export function packWrites(writes: readonly TraceWrite[]): Packed {
   const packed: unknown[] = [];
   let lastTeamId: string | null = null;
-  for (const { teamId, drafts, request, calls, timesUs } of writes) {
+  for (const { teamId, drafts, request, calls, timesUs, payloads } of writes) {
     // A text that is sent is a new one in the other thread, and looking it up takes longer.
     const newTeamId = teamId === lastTeamId ? null : teamId;
     lastTeamId = teamId;
     packed.push(newTeamId, drafts.length, request, calls ? packCalls(calls) : null, timesUs);
+    packed.push(payloads);
     for (const draft of drafts) packDraft(packed, draft);
   }
   return packed;
@@ -73,9 +69,10 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
     const request = packed[at++] as IdempotentRequest | null;
     const calls = packed[at++] as PackedCalls | null;
     const timesUs = packed[at++] as readonly number[] | null;
+    const payloads = packed[at++] as readonly PayloadBlob[] | null;
     const drafts: TraceDraft[] = [];
-    for (; drafts.length < count; at += usualNames.length + 1) drafts.push(unpackDraft(packed, at));
-    writes.push({ teamId, drafts, request, calls: calls && unpackCalls(calls), timesUs });
+    for (; drafts.length < count; at += draftValues) drafts.push(unpackDraft(packed, at));
+    writes.push({ teamId, drafts, request, calls: calls && unpackCalls(calls), timesUs, payloads });
   }
   return writes;
 }
@@ -103,31 +100,6 @@ function unpackCalls(packed: PackedCalls): CallIds[][] {
     calls.push(reports);
   }
   return calls;
-}
-
-/** The usual fields, then the others in an array; null if none of them is set, which is the case for most traces. */
-const packDraft = compile<(packed: unknown[], draft: TraceDraft) => void>(
-  `(packed, draft) => packed.push(
-    ${usualNames.map((name) => `draft.${name}`).join(', ')},
-    ${unusualNames.map((name) => `draft.${name} === null`).join(' && ')}
-      ? null
-      : [${unusualNames.map((name) => `draft.${name}`).join(', ')}])`,
-);
-
-const unpackDraft = compile<(packed: Packed, at: number) => TraceDraft>(
-  `(packed, at) => {
-    const others = packed[at + ${usualNames.length}];
-    return others === null ? ${draftFrom(() => 'null')} : ${draftFrom((i) => `others[${i}]`)};
-  }`,
-);
-
-/** An object with all fields, always in the same order, as source code. */
-function draftFrom(unusual: (index: number) => string): string {
-  const values = fieldNames.map((name) => {
-    const at = usualNames.indexOf(name);
-    return `${name}: ${at === -1 ? unusual(unusualNames.indexOf(name)) : `packed[at + ${at}]`}`;
-  });
-  return `({ ${values.join(', ')} })`;
 }
 
 /** Used in place of the number of stamps. */

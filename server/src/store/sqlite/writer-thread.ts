@@ -5,8 +5,8 @@
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { openClock } from '../../core/clock.ts';
-import { draftBytes } from '../../core/trace.ts';
 import { limits } from '../../limits.ts';
+import { writeBytes } from '../trace-writer.ts';
 import { openWriting } from './connection.ts';
 import { watchOpenFiles } from './open-files.ts';
 import { startRolling } from './rolling.ts';
@@ -58,9 +58,9 @@ function take(message: Exclude<ToWriter, { kind: 'close' }>): void {
   const writes = unpackWrites(message.writes);
   writer.take(writes);
   tickets.push(message.ticket);
-  for (const { drafts } of writes) {
-    rows += drafts.length;
-    for (const draft of drafts) bytes += draftBytes(draft);
+  for (const write of writes) {
+    rows += write.drafts.length;
+    bytes += writeBytes(write);
   }
   if (!message.moreFollow) isDue = true;
 }

@@ -8,6 +8,8 @@ import type { BatchResult } from '../bisection.ts';
 import { countOnce, marksToFind } from '../count-once.ts';
 import { answerRepeated } from '../idempotency.ts';
 import { packPayloads } from '../payload.ts';
+import type { PackedPayloads } from '../payload.ts';
+import { payloadsOf } from '../payload-blob.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import { inUnsyncedTransaction, rollBack, withoutWaiting } from './connection.ts';
 import { openIdempotencyTable } from './idempotency-table.ts';
@@ -239,15 +241,23 @@ class OpenTransaction {
     const { teamNo } = this.#teamOf(reported.teamId);
     const known = this.#requests.findMarks(teamNo, marksToFind(calls), wallUs);
     const { write, duplicates, marks } = countOnce(reported, calls, known);
-    const stamps = this.#append(write, wallUs);
+    const stamps = this.#append(write, wallUs, duplicates);
     this.#requests.addMarks(teamNo, marks, wallUs);
     this.outcomes.push({ kind: 'stored', stamps, duplicates });
   }
 
-  #append(write: TraceWrite, wallUs: number): readonly TraceStamp[] {
+  #append(
+    write: TraceWrite,
+    wallUs: number,
+    leftOut: readonly number[] = [],
+  ): readonly TraceStamp[] {
     const { batch, added } = this.#teamOf(write.teamId);
     const firstSeq = batch.counter.lastSeq + 1;
-    const stamps = batch.append(write, packPayloads, wallUs);
+    const packed = payloadsOf(write, leftOut);
+    const payloadsAt = packed
+      ? (_: TraceDraft, i: number) => packed[i] as PackedPayloads
+      : packPayloads;
+    const stamps = batch.append(write, payloadsAt, wallUs);
     added.push({ firstSeq, drafts: write.drafts, stamps });
     return stamps;
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { hasMoreValues } from '../../src/http/json-values.ts';
+import { JsonOverBounds, parseJson } from '../../src/http/decoding/bounded-json.ts';
 
 const count = (value: unknown): number => {
   if (typeof value !== 'object' || value === null) return 1;
@@ -11,15 +11,40 @@ const containers = (value: unknown): number => {
   if (typeof value !== 'object' || value === null) return 0;
   return 1 + Object.values(value).reduce((sum: number, part) => sum + containers(part), 0);
 };
-const hasMore = (text: string, max: number): boolean => hasMoreValues(Buffer.from(text), max);
+const depthOf = (value: unknown): number => {
+  if (typeof value !== 'object' || value === null) return 0;
+  return 1 + Math.max(0, ...Object.values(value).map(depthOf));
+};
+
+/** The bound that a text exceeds; null if it was parsed, or is not valid JSON. */
+function exceeded(text: string, valuesMax: number, depthMax = 1_000_000): string | null {
+  try {
+    parseJson(text, { valuesMax, depthMax });
+    return null;
+  } catch (error) {
+    return error instanceof JsonOverBounds ? error.exceeded : null;
+  }
+}
+const hasMore = (text: string, max: number): boolean => exceeded(text, max) === 'valuesMax';
+
+test('a text is parsed as JSON.parse would, and one nested deeper than the bound never is', () => {
+  fc.assert(
+    fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 6 }), (text, depthMax) => {
+      const value: unknown = JSON.parse(text);
+      const isDeep = depthOf(value) > depthMax;
+      assert.equal(exceeded(text, 1_000_000, depthMax), isDeep ? 'depthMax' : null);
+      if (!isDeep) assert.deepEqual(parseJson(text, { valuesMax: 1_000_000, depthMax }), value);
+    }),
+    { numRuns: 1_000 },
+  );
+});
 
 test('a text of more values than the bound is found, and one within it never is', () => {
   fc.assert(
     fc.property(fc.json({ maxDepth: 6 }), fc.integer({ min: 1, max: 40 }), (text, max) => {
       const value: unknown = JSON.parse(text);
-      const spread = text.length > 2 * max;
       if (count(value) + containers(value) <= max) assert.equal(hasMore(text, max), false);
-      if (count(value) > max && spread) assert.equal(hasMore(text, max), true);
+      if (count(value) > max) assert.equal(hasMore(text, max), true);
     }),
     { numRuns: 2_000 },
   );

@@ -1,0 +1,81 @@
+import { deserialize, serialize } from 'node:v8';
+import { draftValues, packDraft, unpackDraft } from '../../core/draft-values.ts';
+import { payloadNames } from '../../core/trace-fields.ts';
+import type { PayloadName, TraceDraft } from '../../core/trace-fields.ts';
+import { limits } from '../../limits.ts';
+import { blobBytes, blobOf } from '../../store/payload-blob.ts';
+import { packPayloads, packedBytes } from '../../store/payload.ts';
+import type { PackedPayloads } from '../../store/payload.ts';
+import type { CallIds } from '../../store/trace-writer.ts';
+import { draftJson } from '../trace-json.ts';
+import type { DecodedPart, PartValues } from './decode-job.ts';
+
+/**
+ * Packs the payloads of drafts, and serializes the drafts in parts of bounded size. The drafts lose their payloads. With `omit`, each
+ * trace also becomes JSON for the reply.
+ */
+export function partsOf(
+  drafts: readonly TraceDraft[],
+  calls: readonly (readonly CallIds[])[] | null,
+  omit: ReadonlySet<PayloadName> | null,
+): DecodedPart[] {
+  const parts: DecodedPart[] = [];
+  let first = 0;
+  let payloads: PackedPayloads[] = [];
+  let shown: string[] = [];
+  let bytes = 0;
+  const flush = (end: number): void => {
+    parts.push(
+      partOf(drafts.slice(first, end), payloads, {
+        calls: calls?.slice(first, end) ?? null,
+        shown: omit && shown,
+      }),
+    );
+    [first, payloads, shown, bytes] = [end, [], [], 0];
+  };
+  for (const [i, draft] of drafts.entries()) {
+    if (omit) shown.push(draftJson(draft, omit));
+    const packed = packPayloads(draft);
+    for (const name of payloadNames) draft[name] = null;
+    payloads.push(packed);
+    bytes += packedBytes(packed) + (shown.at(-1)?.length ?? 0);
+    const isFull = payloads.length >= limits.partRowsMax || bytes >= limits.partBytesMax;
+    if (isFull || i + 1 === drafts.length) flush(i + 1);
+  }
+  return parts;
+}
+
+function partOf(
+  drafts: readonly TraceDraft[],
+  payloads: readonly PackedPayloads[],
+  { calls, shown }: Pick<PartValues, 'calls' | 'shown'>,
+): DecodedPart {
+  const values: unknown[] = [];
+  for (const draft of drafts) packDraft(values, draft);
+  const part: PartValues = { drafts: values, calls, shown };
+  // Copied, so that it is a buffer of its own, which can be handed to another thread.
+  return {
+    rows: drafts.length,
+    values: new Uint8Array(serialize(part)),
+    payloads: blobOf(payloads),
+  };
+}
+
+/** What a part contains. */
+export interface ReadPart {
+  drafts: TraceDraft[];
+  calls: PartValues['calls'];
+  shown: PartValues['shown'];
+}
+
+export function readPart({ values }: DecodedPart): ReadPart {
+  const { drafts: packed, calls, shown } = deserialize(values) as PartValues;
+  const drafts: TraceDraft[] = [];
+  for (let at = 0; at < packed.length; at += draftValues) drafts.push(unpackDraft(packed, at));
+  return { drafts, calls, shown };
+}
+
+/** The memory that a part uses. */
+export function partBytes({ values, payloads }: DecodedPart): number {
+  return values.byteLength + blobBytes(payloads);
+}
