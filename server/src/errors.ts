@@ -6,10 +6,10 @@ export const errorTable = {
   malformed_request: entry(400, 'Malformed request', 'The request is not valid HTTP.'),
   malformed_json: entry(400, 'Malformed JSON', 'The body is not valid JSON.'),
   malformed_utf8: entry(400, 'Malformed UTF-8', 'The body is not valid UTF-8.'),
-  malformed_gzip: entry(
+  malformed_encoding: entry(
     400,
-    'Malformed gzip',
-    'The body is not valid gzip, although its Content-Encoding is gzip.',
+    'Malformed encoding',
+    'The body is not valid, complete data of its Content-Encoding.',
   ),
   key_missing: entry(401, 'API key missing', 'Send the header "Authorization: Bearer <API key>".'),
   key_unknown: entry(401, 'API key unknown', 'This API key does not exist.'),

@@ -58,19 +58,11 @@ export const limits = Object.freeze({
   // A body with more JSON values, or nested deeper, is rejected: parsing millions of empty lists takes seconds and cannot be stopped.
   bodyValuesMax: 250_000,
   bodyDepthMax: 200,
-  // Uncompressed JSON traces up to this size are decoded on the main thread, all other bodies on decoding threads.
-  smallBodyBytesMax: 64 * 1024,
-  // CPU time and time that decoding one body may take, and how often they are checked.
+  // CPU time and time that decoding one body may take. The thread of a body that takes longer is ended.
   decodeCpuMsMax: 3_000,
   decodeWallMsMax: 20_000,
-  decodeWatchMs: 50,
   // Bodies of one team that may wait to be decoded.
   decodesWaitingMax: 256,
-  // A decoded request is read and stored in parts: the traces and bytes of one, how many parts of a request are stored at once, and the
-  // traces for which it holds room in the queue.
-  partRowsMax: 128,
-  partBytesMax: 512 * 1024,
-  partsAtOnceMax: 8,
 
   // The approximate size of the fields in a reply that the caller did not send, per trace.
   storedFieldsBytesMax: 512,
@@ -98,10 +90,6 @@ export const limits = Object.freeze({
   // Traces that may wait for the disk. Beyond either limit a write gets a 503.
   queueRowsMax: 20_000,
   queueBytesMax: 64 * 1024 * 1024,
-  // Work that may be at the store at once, small and large writes apart, shared fairly between teams: a trace is 1, and each 4 KiB of its
-  // text is 1 more. A write of more than `smallWorkMax` is a large one.
-  storeWorkMax: 1_024,
-  smallWorkMax: 64,
   // Traces that are sent to the writer thread in one message.
   chunkRowsMax: 16,
   // Traces after which the writer commits without waiting for the rest of the event loop's turn.

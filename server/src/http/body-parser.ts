@@ -3,7 +3,6 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import type { Clock } from '../core/clock.ts';
 import { Failure, fail } from '../errors.ts';
 import type { Pricing } from '../ingest/pricing.ts';
-import { limits } from '../limits.ts';
 import { callerOf } from './auth.ts';
 import type { BodyBudget } from './body-budget.ts';
 import { readBody } from './body-reader.ts';
@@ -61,6 +60,9 @@ export function acceptBodies(app: FastifyInstance, deps: BodyDeps): void {
   });
 }
 
+/** Uncompressed traces up to this size are decoded on the main thread: that takes less time than handing them over. */
+const smallBodyBytesMax = 64 * 1024;
+
 type Done = (error: Error | null, body?: unknown) => void;
 
 function receive(
@@ -80,7 +82,7 @@ function receive(
     if (error) return done(error);
     // Metrics are not stored, so they are not decoded either.
     if (takes === 'metric') return done(null, null);
-    const isSmall = body.length <= limits.smallBodyBytesMax && coding === 'identity';
+    const isSmall = body.length <= smallBodyBytesMax && coding === 'identity';
     if (takes !== undefined && !(takes === 'trace' && isSmall)) {
       void decode(request, body, { kind: takes, encoding, coding }, deps)
         .then((decoded) => done(null, decoded))

@@ -1,6 +1,6 @@
 import type { Admission } from '../ingest/admission.ts';
 import { Failure } from '../errors.ts';
-import { limits } from '../limits.ts';
+import { partRowsMax } from './decoding/decoded-parts.ts';
 import type { DecodedBody } from './decoding/decoded-body.ts';
 import type { SignalCounts } from './signal-log.ts';
 
@@ -35,9 +35,7 @@ export async function storeCalls(
     failure ??= error;
   };
   try {
-    await Promise.all(
-      Array.from({ length: limits.partsAtOnceMax }, () => storeNext().catch(noteFailure)),
-    );
+    await Promise.all(Array.from({ length: partsAtOnce }, () => storeNext().catch(noteFailure)));
   } finally {
     room.release();
   }
@@ -45,7 +43,10 @@ export async function storeCalls(
   return counts;
 }
 
-const roomRowsMax = limits.partsAtOnceMax * limits.partRowsMax;
+/** Enough to keep the store busy. */
+const partsAtOnce = 8;
+/** A request never has more traces at the store, so it needs no more room. */
+const roomRowsMax = partsAtOnce * partRowsMax;
 
 function partlyStored(error: unknown, stored: number): unknown {
   if (!(error instanceof Failure)) return error;

@@ -11,7 +11,7 @@ import type {
   TraceWriter,
   WriteOutcome,
 } from '../store/trace-writer.ts';
-import { StoreRoom, workOf } from './store-room.ts';
+import { StoreRoom, smallWorkMax, workOf } from './store-room.ts';
 import { TeamLines } from './team-lines.ts';
 import { WaitingBudget } from './waiting-budget.ts';
 
@@ -64,7 +64,7 @@ export class Admission {
   readonly #budget: WaitingBudget;
   readonly #watch: WriteWatch | null;
   readonly #atStore = new StoreRoom();
-  readonly #lines = new TeamLines<Caller>(limits.smallWorkMax);
+  readonly #lines = new TeamLines<Caller>(smallWorkMax);
   #gathering: Caller[] = [];
   #gatheringRows = 0;
   #rowsOfTurn = 0;

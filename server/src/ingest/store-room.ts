@@ -1,5 +1,4 @@
 import { FairShare } from '../core/fair-share.ts';
-import { limits } from '../limits.ts';
 
 /** How much a write is for the store: about the time that it takes to insert one small row. */
 export function workOf(rows: number, bytes: number): number {
@@ -8,24 +7,27 @@ export function workOf(rows: number, bytes: number): number {
 
 const bytesPerRowOfWork = 4096;
 
+/** Work that may be at the store at once, small and large writes apart, shared fairly between teams. */
+const storeWorkMax = 1_024;
+/** A write with more work is a large one. */
+export const smallWorkMax = 64;
+
 /**
  * Bounds the work that is at the store at once: whatever arrives next has to wait for all of it. Small writes pass large ones: they have
  * room of their own, and every team may always have a few of them at the store.
  */
 export class StoreRoom {
-  readonly #small = new FairShare(limits.storeWorkMax);
-  readonly #large = new FairShare(limits.storeWorkMax);
+  readonly #small = new FairShare(storeWorkMax);
+  readonly #large = new FairShare(storeWorkMax);
 
   has(teamId: string, work: number): boolean {
-    if (work <= limits.smallWorkMax) {
+    if (work <= smallWorkMax) {
       const held = this.#small.heldBy(teamId);
-      return (
-        held + work <= limits.smallWorkMax || held + work <= limits.storeWorkMax - this.#small.used
-      );
+      return held + work <= smallWorkMax || held + work <= storeWorkMax - this.#small.used;
     }
     // A write may be larger than the whole room.
     const isFirst = this.#large.heldBy(teamId) === 0;
-    if (isFirst) return this.#large.used < limits.storeWorkMax;
+    if (isFirst) return this.#large.used < storeWorkMax;
     return this.#large.hasRoom({ teamId, keyId: null }, work);
   }
 
@@ -38,6 +40,6 @@ export class StoreRoom {
   }
 
   #of(work: number): FairShare {
-    return work <= limits.smallWorkMax ? this.#small : this.#large;
+    return work <= smallWorkMax ? this.#small : this.#large;
   }
 }

@@ -197,7 +197,7 @@ const refusals: Record<ErrorCode, Rows> = {
     'a number that is none': () => post('{"model":"m","cost_usd":NaN}'),
     'a raw newline in a string': () => post('{"model":"a\nb"}'),
   },
-  malformed_gzip: {
+  malformed_encoding: {
     'words that should be gzip': () =>
       post(small, { headers: { ...jsonType, 'content-encoding': 'gzip' } }),
     'truncated gzip': () =>

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import { bearer, send } from '../http/helpers.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
@@ -36,17 +37,26 @@ const knownFields = (
 
 /** Bodies that cost more than they should, and the status that answers each. */
 const heavy: Readonly<Record<string, [status: number, text: () => string]>> = {
-  'arrays 100,000 deep in an unknown field': [201, () => `{"model":"m","x":${deepArray}}`],
-  'objects 100,000 deep in an unknown field': [201, () => `{"model":"m","x":${deepObject}}`],
+  'arrays 100,000 deep in an unknown field': [413, () => `{"model":"m","x":${deepArray}}`],
+  'objects 100,000 deep in an unknown field': [413, () => `{"model":"m","x":${deepObject}}`],
+  'arrays as deep as the limit in an unknown field': [
+    201,
+    () => `{"model":"m","x":${deep('[', ']', limits.bodyDepthMax - 1)}}`,
+  ],
+  'arrays deeper than the limit in an unknown field': [
+    413,
+    () => `{"model":"m","x":${deep('[', ']', limits.bodyDepthMax)}}`,
+  ],
+  'arrays as deep as the limit as the body': [422, () => deep('[', ']', limits.bodyDepthMax)],
   'arrays 2,000,000 deep': [413, () => `{"model":"m","x":${deep('[', ']', 2_000_000)}}`],
-  'arrays 100,000 deep as the body': [422, () => deepArray],
-  'objects 100,000 deep as the body': [422, () => deepObject],
-  'arrays that never close': [400, () => '['.repeat(200_000)],
-  'objects that never close': [400, () => '{"a":'.repeat(100_000)],
+  'arrays 100,000 deep as the body': [413, () => deepArray],
+  'objects 100,000 deep as the body': [413, () => deepObject],
+  'arrays that never close': [413, () => '['.repeat(200_000)],
+  'objects that never close': [413, () => '{"a":'.repeat(100_000)],
   '4,000,000 arrays that never close': [413, () => '['.repeat(4_000_000)],
   '800,000 objects that never close': [413, () => '{"a":'.repeat(800_000)],
   '1,700,000 empty lists': [413, () => `{"model":"m","x":[${'[],'.repeat(1_700_000)}[]]}`],
-  'arrays 100,000 deep in __proto__': [201, () => `{"model":"m","__proto__":${deepArray}}`],
+  'arrays 100,000 deep in __proto__': [413, () => `{"model":"m","__proto__":${deepArray}}`],
   'a key name of 4 MB': [201, () => `{"model":"m","${'k'.repeat(4 * 1024 * 1024)}":1}`],
   'a key name of 4 MB of escapes': [201, () => `{"model":"m","${'\\u0000'.repeat(699_050)}":1}`],
   '200,000 keys in one object': [201, () => `{${manyKeys(200_000, (i) => `k${i}`)},"model":"m"}`],
@@ -82,8 +92,9 @@ describe('an expensive body gets a clear answer soon, and the service keeps runn
     });
   }
   for (const field of knownFields) {
-    test(`arrays and objects 100,000 deep in ${field}: 422`, async () => {
-      for (const value of [deepArray, deepObject]) {
+    test(`arrays and objects as deep as the limit in ${field}: 422`, async () => {
+      const depth = limits.bodyDepthMax - 1;
+      for (const value of [deep('[', ']', depth), deep('{"a":', '}', depth)]) {
         const rest = field === 'model' ? '' : '"model":"m",';
         const answer = await post(`{${rest}"${field}":${value}}`);
         assert.equal(answer.status, 422);
@@ -106,8 +117,8 @@ const times = (count: number, item: string): string =>
 const heavyBatches: Readonly<Record<string, [status: number, stored: number, text: () => string]>> =
   {
     'items 100,000 deep in an unknown field': [
-      201,
-      3,
+      413,
+      0,
       () =>
         inBatch(
           `{"model":"m","x":${deepArray}}`,
@@ -120,7 +131,7 @@ const heavyBatches: Readonly<Record<string, [status: number, stored: number, tex
       0,
       () => inBatch(`{"model":"m","x":${deep('{"a":', '}', 1_000_000)}}`, '{"model":"m"}'),
     ],
-    'arrays 100,000 deep in place of a trace': [422, 0, () => inBatch(deep('[', ']', 100_000))],
+    'arrays 100,000 deep in place of a trace': [413, 0, () => inBatch(deep('[', ']', 100_000))],
     'a hundred thousand items': [422, 0, () => times(100_000, '{}')],
     'a million items': [413, 0, () => times(1_000_000, '{}')],
     '1,000 items of which every field is wrong': [

@@ -116,7 +116,7 @@ const expected = [
   'key_expired',
   'scope_missing',
   'malformed_json',
-  'malformed_gzip',
+  'malformed_encoding',
   'body_too_large',
   'unsupported_media_type',
   'route_not_found',

@@ -135,8 +135,8 @@ describe('incomplete or invalid gzip is refused', () => {
     test(what, async () => {
       const before = await total();
       for (const path of ['/traces', '/traces/batch']) {
-        http.assertProblem(await post(bytes(), path), 'malformed_gzip');
-        http.assertProblem(await post(bytes(), path, { isChunked: true }), 'malformed_gzip');
+        http.assertProblem(await post(bytes(), path), 'malformed_encoding');
+        http.assertProblem(await post(bytes(), path, { isChunked: true }), 'malformed_encoding');
       }
       assert.equal(await total(), before);
     });
@@ -144,7 +144,7 @@ describe('incomplete or invalid gzip is refused', () => {
   test('cut off at any byte', async () => {
     const before = await total();
     for (let at = 1; at < packed.length; at++) {
-      http.assertProblem(await post(packed.subarray(0, at)), 'malformed_gzip');
+      http.assertProblem(await post(packed.subarray(0, at)), 'malformed_encoding');
     }
     assert.equal(await total(), before);
   });
@@ -185,12 +185,33 @@ describe('what comes out is held to the rules of a plain body', () => {
   }
 });
 
+test('zstd is taken, and refused if it is incomplete, invalid or too large', async () => {
+  const headers = { 'content-encoding': 'zstd' };
+  for (const [path, body] of [
+    ['/traces', single],
+    ['/traces/batch', batch],
+  ] as const) {
+    const plain = await service.call(team.key, 'POST', path, body);
+    const packed = await post(zstdCompressSync(body), path, { headers });
+    assert.deepEqual([plain.status, packed.status], [201, 201], packed.text);
+    assert.deepEqual(withoutStamps(packed.text), withoutStamps(plain.text));
+  }
+  const before = await total();
+  const packed = zstdCompressSync(single);
+  for (const bad of [packed.subarray(0, -1), packed.subarray(0, 9), gzipSync(single), '', single]) {
+    http.assertProblem(await post(bad, '/traces', { headers }), 'malformed_encoding');
+  }
+  const large = zstdCompressSync(padded('{"model":"m"}', limits.bodyBytesMax + 1));
+  http.assertProblem(await post(large, '/traces', { headers }), 'body_too_large');
+  assert.equal(await total(), before);
+});
+
 test('other encodings are refused, whatever they hold', async () => {
   const before = await total();
   const rows: [coding: string, body: Uint8Array][] = [
     ['br', brotliCompressSync(single)],
     ['deflate', deflateSync(single)],
-    ['zstd', zstdCompressSync(single)],
+    ['x-zstd', zstdCompressSync(single)],
     ['compress', gzipSync(single)],
     ['x-gzip', gzipSync(single)],
     ['gzip, gzip', gzipSync(gzipSync(single))],

@@ -55,11 +55,11 @@ function decompress({ coding, bytes, bodyBytesMax }: DecodeJob): Buffer {
   } catch (error) {
     const isTooLarge = (error as NodeJS.ErrnoException).code === 'ERR_BUFFER_TOO_LARGE';
     if (isTooLarge) return fail('body_too_large');
-    return fail('malformed_gzip', coding === 'gzip' ? {} : { say: notZstd });
+    const say = `The body is not valid ${coding}, although its Content-Encoding is ${coding}.`;
+    return fail('malformed_encoding', { say });
   }
 }
 
-const notZstd = 'The body is not valid zstd, although its Content-Encoding is zstd.';
 /** A frame with a larger window would need more memory than the largest body. */
 const zstdParams = { [constants.ZSTD_d_windowLogMax]: 25 };
 

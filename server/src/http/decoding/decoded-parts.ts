@@ -2,13 +2,16 @@ import { deserialize, serialize } from 'node:v8';
 import { draftValues, packDraft, unpackDraft } from '../../core/draft-values.ts';
 import { payloadNames } from '../../core/trace-fields.ts';
 import type { PayloadName, TraceDraft } from '../../core/trace-fields.ts';
-import { limits } from '../../limits.ts';
 import { blobBytes, blobOf } from '../../store/payload-blob.ts';
 import { packPayloads, packedBytes } from '../../store/payload.ts';
 import type { PackedPayloads } from '../../store/payload.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
 import { draftJson } from '../trace-json.ts';
 import type { DecodedPart, PartValues } from './decode-job.ts';
+
+/** A decoded request is read and stored in parts, so that neither holds up other requests. */
+export const partRowsMax = 128;
+const partBytesMax = 512 * 1024;
 
 /**
  * Packs the payloads of drafts, and serializes the drafts in parts of bounded size. The drafts lose their payloads. With `omit`, each
@@ -39,7 +42,7 @@ export function partsOf(
     for (const name of payloadNames) draft[name] = null;
     payloads.push(packed);
     bytes += packedBytes(packed) + (shown.at(-1)?.length ?? 0);
-    const isFull = payloads.length >= limits.partRowsMax || bytes >= limits.partBytesMax;
+    const isFull = payloads.length >= partRowsMax || bytes >= partBytesMax;
     if (isFull || i + 1 === drafts.length) flush(i + 1);
   }
   return parts;

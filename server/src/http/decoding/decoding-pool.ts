@@ -147,7 +147,7 @@ class DecodingThread {
       if (cpuMs <= cpuMsMax && wallMs <= wallMsMax) return;
       this.#noteEnd(tooSlow);
       void this.end();
-    }, limits.decodeWatchMs);
+    }, watchIntervalMs);
   }
 
   /** The CPU time of the thread, read from outside: the thread itself does not answer while it is busy. */
@@ -180,6 +180,9 @@ interface Ready {
   kind: 'ready';
   threadId: number | null;
 }
+
+/** How often the CPU time of a busy thread is read. */
+const watchIntervalMs = 50;
 
 /** The unit in which Linux counts CPU time. */
 const msPerTick = 10;
