@@ -1,7 +1,9 @@
 /** `npm run bench`: all benches, or only the named ones. */
 import { parseArgs } from 'node:util';
 import { batch } from './benches/batch.ts';
+import { fairness } from './benches/fairness.ts';
 import { growth } from './benches/growth.ts';
+import { hostile } from './benches/hostile.ts';
 import { ingest } from './benches/ingest.ts';
 import { large } from './benches/large.ts';
 import { metrics } from './benches/metrics.ts';
@@ -43,6 +45,8 @@ const benches: readonly Bench[] = [
   growth,
   prices,
   reprice,
+  fairness,
+  hostile,
   postgres,
   wrapperOverhead,
 ];

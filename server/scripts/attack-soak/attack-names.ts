@@ -9,6 +9,7 @@ export const attackNames = [
   'half open',
   'bracket bodies',
   'gzip bombs',
+  'hostile bodies',
   'garbage',
   'wrong keys',
   'overload',

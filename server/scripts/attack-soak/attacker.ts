@@ -5,7 +5,7 @@ import { seededRandom } from '../../test/support/seeded-random.ts';
 import type { AttackContext, AttackTally } from './attack-socket.ts';
 import { attackNames } from './attack-names.ts';
 import type { AttackName } from './attack-names.ts';
-import { bracketBodies, gzipBombs, overload } from './body-attacks.ts';
+import { bracketBodies, gzipBombs, hostileBodies, overload } from './body-attacks.ts';
 import { count } from './honest-client.ts';
 import { beginProgram } from './program.ts';
 import {
@@ -27,6 +27,7 @@ const attacks: Record<AttackName, (context: AttackContext) => Promise<void>> = {
   'half open': halfOpen,
   'bracket bodies': bracketBodies,
   'gzip bombs': gzipBombs,
+  'hostile bodies': hostileBodies,
   garbage,
   'wrong keys': wrongKeys,
   overload,

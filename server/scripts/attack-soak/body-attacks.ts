@@ -3,6 +3,7 @@ import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
 import { attackerAddress, noteAnswer } from './attack-socket.ts';
 import type { AttackContext } from './attack-socket.ts';
+import { generatedBodies, knownBodies } from '../../test/support/hostile-bodies.ts';
 import { callService } from '../../test/support/http-call.ts';
 
 const mib = 1024 * 1024;
@@ -55,6 +56,19 @@ export async function gzipBombs(context: AttackContext): Promise<void> {
       post(context, i % 4 === 0 ? '/traces' : '/traces/batch', bomb, { headers }),
     ),
   );
+}
+
+const hostileBodiesPerWave = 5;
+/** Some of the bodies that were made to be slow, in every form that the service reads. */
+export async function hostileBodies(context: AttackContext): Promise<void> {
+  const all = [...knownBodies(), ...generatedBodies()];
+  for (let i = 0; i < hostileBodiesPerWave && !context.stopped.aborted; i++) {
+    const chosen = all[Math.floor(context.random() * all.length)];
+    if (!chosen) throw new Error('there are no hostile bodies');
+    const { path, headers, body } = chosen;
+    const bytes = body();
+    await Promise.all([1, 2].map(() => post(context, path, bytes, { headers })));
+  }
 }
 
 const overloadMs = 5_000;

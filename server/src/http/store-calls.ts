@@ -39,7 +39,9 @@ export async function storeCalls(
   } finally {
     room.release();
   }
-  if (failure !== null) throw counts.stored > 0 ? partlyStored(failure, counts.stored) : failure;
+  if (failure !== null) {
+    throw counts.stored > 0 ? partlyStored(failure, counts.stored, body.rows) : failure;
+  }
   return counts;
 }
 
@@ -48,8 +50,8 @@ const partsAtOnce = 8;
 /** A request never has more traces at the store, so it needs no more room. */
 const roomRowsMax = partsAtOnce * partRowsMax;
 
-function partlyStored(error: unknown, stored: number): unknown {
+function partlyStored(error: unknown, stored: number, all: number): unknown {
   if (!(error instanceof Failure)) return error;
-  const say = `${error.message} ${stored} calls of this request were stored before that. Send all of it again: they are recognized by their ids.`;
-  return new Failure(error.code, { ...error.details, say });
+  const say = `${stored} of the ${all} calls in this request were stored, the others were not. Send all of it again: calls with ids are stored once.`;
+  return new Failure(error.code, { ...error.details, cause: error.cause, say });
 }

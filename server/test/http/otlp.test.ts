@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
 import { limits } from '../../src/limits.ts';
+import type { Store } from '../../src/store/store.ts';
 import {
   chatAttributes,
   encode,
@@ -337,3 +338,63 @@ test('if writes fail, exporters are told to retry, also if the disk is full', as
     }
   }
 });
+
+/** Each starts a millisecond after the one before. */
+const manySpans = (count: number) =>
+  spansRequest(Array.from({ length: count }, (_, i) => spanOf({ atMs: Date.now() - i })));
+
+test('a large request that finds no room in the queue stores nothing, and says so', async () => {
+  const bounds = { queueRowsMax: 100, queueBytesMax: 1_000_000 };
+  const full = await http.startBrokenService({}, bounds);
+  try {
+    const headers = { ...typeOf('json'), ...http.bearer(full.key) };
+    const sent = { method: 'POST', path: '/v1/traces', headers };
+    const body = encode('json', manySpans(2_000));
+    const answer = await http.send(full.url, { ...sent, body });
+    assertStatus(answer, 'json', 503, 14);
+    assert.match(answer.json.message, /Nothing in this request was stored/);
+    const page = await http.send(full.url, { path: '/traces', headers: http.bearer(full.key) });
+    assert.equal(page.json.total, 0);
+    const fitting = encode('json', manySpans(50));
+    assert.equal((await http.send(full.url, { ...sent, body: fitting })).status, 200);
+  } finally {
+    await full.stop();
+  }
+});
+
+test('a large request of which the store fails a part says how much of it was stored, and again it is stored once', async () => {
+  let writes = 0;
+  const failing = await http.startBrokenService((sound) =>
+    failingFrom(sound, () => ++writes > 3 && writes < 1_000),
+  );
+  try {
+    const headers = { ...typeOf('json'), ...http.bearer(failing.key) };
+    const body = encode('json', manySpans(2_000));
+    const send = () =>
+      http.send(failing.url, { method: 'POST', path: '/v1/traces', headers, body });
+    const total = async (): Promise<number> => {
+      const page = { path: '/traces', headers: http.bearer(failing.key) };
+      return (await http.send(failing.url, page)).json.total;
+    };
+    const answer = await send();
+    assertStatus(answer, 'json', 503, 14);
+    const stored = await total();
+    assert.ok(stored > 0 && stored < 2_000, `${stored} stored`);
+    assert.match(answer.json.message, new RegExp(`^${stored} of the 2000 calls in this request`));
+    writes = 1_000;
+    assert.equal((await send()).status, 200);
+    assert.equal(await total(), 2_000);
+  } finally {
+    await failing.stop();
+  }
+});
+
+/** A store that fails writes instead of storing them as long as the function says so. */
+function failingFrom(sound: Store, isFailing: () => boolean): Partial<Store> {
+  return {
+    append: async (writes, moreFollow, tell) => {
+      if (!isFailing()) return sound.append(writes, moreFollow, tell);
+      return writes.map(() => ({ kind: 'failed', code: 'disk_full', reason: 'test' }));
+    },
+  };
+}

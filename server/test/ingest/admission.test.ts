@@ -353,3 +353,71 @@ test('drain resolves when nothing waits any more, and not before', async () => {
   await Promise.all([waiting, drained]);
   assert.equal(isDrained, true);
 });
+
+/** Answers everything that is at the store, and waits for what follows. */
+async function answerAll(calls: ReturnType<typeof heldWriter>['calls'], from: number) {
+  for (const call of calls.slice(from)) call.answer(call.writes.map(stored));
+  await nextTurn();
+  await nextTurn();
+}
+
+test('a team with large writes does not keep the small ones of another waiting', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(roomy));
+  const flood = Array.from({ length: 20 }, (_, i) =>
+    admission.append('flood', drafts(1_000, `${i}`)),
+  );
+  await nextTurn();
+  const atStore = calls.reduce((sum, call) => sum + rowsOf(call), 0);
+  assert.equal(atStore, 1_000, 'the store has one large write at a time');
+  const small = admission.append('honest', [draft('small')]);
+  await nextTurn();
+  assert.equal(calls.at(-1)?.writes[0]?.drafts[0]?.model, 'small', 'it goes to the store at once');
+  calls.at(-1)?.answer([stored(calls.at(-1)?.writes[0] ?? assert.fail())]);
+  assert.equal(tracesOf(await small).length, 1);
+  for (let answered = 0; answered < calls.length;) {
+    const from = answered;
+    answered = calls.length;
+    await answerAll(calls, from);
+  }
+  assert.equal((await Promise.all(flood)).length, 20);
+  await admission.drain();
+});
+
+test('large writes of several teams go to the store in turns', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(roomy));
+  const all = ['a', 'b'].flatMap((team) =>
+    Array.from({ length: 10 }, () => admission.append(team, drafts(1_000, team))),
+  );
+  for (let answered = 0; answered < calls.length || answered === 0;) {
+    await nextTurn();
+    const from = answered;
+    answered = calls.length;
+    await answerAll(calls, from);
+  }
+  await Promise.all(all);
+  const order = calls.flatMap(({ writes }) => writes.map(({ teamId }) => teamId)).join('');
+  assert.match(order, /^a?(ab|ba)+b*$/, order);
+});
+
+test('a request that holds room is not refused later, and gives it back at its end', async () => {
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(bounds));
+  const room = admission.takeRoom('t', teamRowsMax, 100);
+  await assert.rejects(
+    admission.append('t', [draft('m')]),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  const parts = [0, 1, 2].map(() => admission.append('t', drafts(teamRowsMax), null, { room }));
+  await nextTurn();
+  await answerAll(calls, 0);
+  assert.equal((await Promise.all(parts)).length, 3);
+  assert.throws(
+    () => admission.takeRoom('t', teamRowsMax + 1, 100),
+    (error) => codeOf(error) === 'queue_full',
+  );
+  room.release();
+  await admission.drain();
+  admission.takeRoom('t', teamRowsMax, 100).release();
+});
