@@ -64,9 +64,6 @@ export const limits = Object.freeze({
   // Bodies of one team that may wait to be decoded.
   decodesWaitingMax: 256,
 
-  // The approximate size of the fields in a reply that the caller did not send, per trace.
-  storedFieldsBytesMax: 512,
-
   // Bytes of large replies that are not sent yet, shared fairly between teams and keys. A large read over its share gets a 503.
   repliesBytesMax: 64 * 1024 * 1024,
   // How long large reads may run in one turn of the event loop before other requests are handled.

@@ -7,7 +7,7 @@ import { limits } from '../limits.ts';
 import { callerOf } from './auth.ts';
 import { LoopTurns } from './loop-turns.ts';
 import { jsonContentType } from './content-type.ts';
-import { slicesOf } from './text-slices.ts';
+import { byteSlices, slicesOf } from './text-slices.ts';
 
 /**
  * Bounds the memory of replies that wait for their peers. A large reply is sent in slices as fast as the peer reads them, and counts
@@ -21,7 +21,7 @@ export interface ReplyBudget {
   /** Sends a JSON text. Fails with 503 if it is large and exceeds the caller's share. */
   send(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply;
   /** Sends the JSON text of what was just stored. It never fails: the body budget counted it before it was stored. */
-  sendStored(reply: FastifyReply, text: string): FastifyReply;
+  sendStored(reply: FastifyReply, json: string | readonly Buffer[]): FastifyReply;
   /**
    * Sends a JSON text in pieces. Those of `rest`, if there are any, are created when the peer has read the previous one. Fails with
    * 503 if the first one exceeds the caller's share.
@@ -94,8 +94,8 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
     if (!share.hasRoom(callerOf(request))) fail('reads_busy');
   }
 
-  function* slicesFor(sending: Sending, text: string): Generator<string> {
-    for (const slice of slicesOf(text, limits.streamSliceChars)) {
+  function* slicesFor<T>(sending: Sending, slices: Iterable<T>): Generator<T> {
+    for (const slice of slices) {
       sending.offeredMs = performance.now();
       yield slice;
       sending.offeredMs = Infinity;
@@ -110,14 +110,14 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
     rest: AsyncIterable<string>,
     last: string,
   ): AsyncGenerator<string> {
-    yield* slicesFor(sending, first);
+    yield* slicesFor(sending, textSlices(first));
     for await (const piece of rest) {
       hold(sending, Buffer.byteLength(piece));
-      yield* slicesFor(sending, piece);
+      yield* slicesFor(sending, textSlices(piece));
       // The replies that use the share make progress or are dropped, so this wait ends.
       while (!share.hasRoom(holder) && sendings.has(sending)) await onRoom.promise;
     }
-    yield* slicesFor(sending, last);
+    yield* slicesFor(sending, textSlices(last));
   }
 
   function send(request: FastifyRequest, reply: FastifyReply, text: string): FastifyReply {
@@ -127,8 +127,14 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
 
   function sendSlices(reply: FastifyReply, holder: Holder | null, text: string): FastifyReply {
     const bytes = Buffer.byteLength(text);
-    const slices = slicesFor(begin(reply, holder, bytes), text);
-    return reply.type(jsonContentType).header('content-length', bytes).send(Readable.from(slices));
+    return sendAll(reply, bytes, slicesFor(begin(reply, holder, bytes), textSlices(text)));
+  }
+
+  function sendBytes(reply: FastifyReply, pieces: readonly Buffer[]): FastifyReply {
+    const bytes = pieces.reduce((sum, piece) => sum + piece.length, 0);
+    if (bytes <= limits.streamSliceChars) return sendWhole(reply, Buffer.concat(pieces, bytes));
+    const sending = begin(reply, null, bytes);
+    return sendAll(reply, bytes, slicesFor(sending, byteSlices(pieces, limits.streamSliceChars)));
   }
 
   return {
@@ -149,8 +155,9 @@ export function openReplyBudget(budgetBytes: number): ReplyBudget {
       });
     },
     send,
-    sendStored(reply, text) {
-      return isSmall(text) ? sendWhole(reply, text) : sendSlices(reply, null, text);
+    sendStored(reply, json) {
+      if (typeof json !== 'string') return sendBytes(reply, json);
+      return isSmall(json) ? sendWhole(reply, json) : sendSlices(reply, null, json);
     },
     sendPieces(request, reply, first, rest, last) {
       if (rest === null) return send(request, reply, first + last);
@@ -176,6 +183,18 @@ function isSmall(text: string): boolean {
   return text.length <= limits.streamSliceChars;
 }
 
-function sendWhole(reply: FastifyReply, text: string): FastifyReply {
-  return reply.type(jsonContentType).send(text);
+function textSlices(text: string): Iterable<string> {
+  return slicesOf(text, limits.streamSliceChars);
+}
+
+function sendWhole(reply: FastifyReply, json: string | Buffer): FastifyReply {
+  return reply.type(jsonContentType).send(json);
+}
+
+function sendAll(
+  reply: FastifyReply,
+  bytes: number,
+  slices: Iterable<string | Buffer>,
+): FastifyReply {
+  return reply.type(jsonContentType).header('content-length', bytes).send(Readable.from(slices));
 }

@@ -11,3 +11,21 @@ export function* slicesOf(text: string, chars: number): Generator<string> {
 function isHighSurrogate(unit: number): boolean {
   return unit >= 0xd800 && unit <= 0xdbff;
 }
+
+/** Splits bytes into slices of about this size. Small pieces are joined. */
+export function* byteSlices(pieces: Iterable<Buffer>, bytes: number): Generator<Buffer> {
+  let joined: Buffer[] = [];
+  let length = 0;
+  for (const piece of pieces) {
+    for (let at = 0; at < piece.length; at += bytes) {
+      const slice = piece.subarray(at, at + bytes);
+      joined.push(slice);
+      length += slice.length;
+      if (length < bytes) continue;
+      yield joined.length === 1 ? slice : Buffer.concat(joined, length);
+      joined = [];
+      length = 0;
+    }
+  }
+  if (length > 0) yield Buffer.concat(joined, length);
+}

@@ -1,7 +1,7 @@
 import { formatTimestamp } from '../core/clock.ts';
 import { compile } from '../core/compile.ts';
 import { extraNames, fieldNames, traceFields } from '../core/trace-fields.ts';
-import type { FieldName, PayloadName, TraceDraft } from '../core/trace-fields.ts';
+import type { FieldName, PayloadName } from '../core/trace-fields.ts';
 import type { Trace } from '../core/trace.ts';
 
 const nothing: ReadonlySet<PayloadName> = new Set();
@@ -12,23 +12,6 @@ export function traceJson(trace: Trace, omit: ReadonlySet<PayloadName> = nothing
   for (const name of omit) delete json[name];
   return JSON.stringify(json);
 }
-
-/** The fields of a draft as JSON, without the braces around them. Omitted payloads are absent, not null. */
-export function draftJson(draft: TraceDraft, omit: ReadonlySet<PayloadName>): string {
-  const json = draftShape(draft);
-  for (const name of omit) delete json[name];
-  return JSON.stringify(json).slice(1, -1);
-}
-
-/** The same as `traceJson` of a trace that was just stored, from the JSON of its draft. */
-export function storedJson({ id, teamId, createdAtUs }: Trace, draft: string): string {
-  return `{"id":"${id}","team_id":"${teamId}",${draft},"created_at":"${formatTimestamp(createdAtUs)}"}`;
-}
-
-const draftShape = compile<(trace: TraceDraft) => Record<string, unknown>>(
-  `(trace) => ({ ${fieldNames.map((name) => `${name}: ${wireValue(name)}`).join(', ')} })`,
-  { formatTimestamp },
-);
 
 /** `JSON.stringify` leaves out what is undefined. */
 const wireShape = compile<(trace: Trace) => Record<string, unknown>>(

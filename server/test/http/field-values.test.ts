@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import { startTestService } from '../support/service.ts';
 import type { Answer, KeyHolder, TestService } from '../support/service.ts';
 import { assertFieldError, assertProblem } from './helpers.ts';
@@ -308,14 +309,16 @@ test('unknown fields have no effect, whatever their names', async () => {
   assert.equal(Reflect.get({}, 'output'), undefined);
 });
 
-test('an unknown field may be nested 100,000 deep', async () => {
+test('an unknown field may be nested as deep as the limit, and no field 100,000 deep', async () => {
   for (const [open, close] of [
     ['[', ']'],
     ['{"a":', '}'],
   ] as const) {
-    const deep = `${open.repeat(100_000)}0${close.repeat(100_000)}`;
+    const nested = (depth: number): string => `${open.repeat(depth)}0${close.repeat(depth)}`;
+    const deep = nested(limits.bodyDepthMax - 1);
     await record(`{"model":"m","extra":${deep}}`);
     assertFieldError(await post(`{"model":"m","input":${deep}}`), 'input');
+    assertProblem(await post(`{"model":"m","extra":${nested(100_000)}}`), 'body_too_large');
   }
 });
 

@@ -4,6 +4,7 @@ import type { PayloadName } from '../../core/trace-fields.ts';
 import type { ErrorCode, FieldError } from '../../errors.ts';
 import type { PayloadBlob } from '../../store/payload-blob.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
+import type { ShownTraces } from './shown-traces.ts';
 
 /** Messages between the main thread and the decoding threads. */
 
@@ -45,14 +46,14 @@ export interface DecodedPart {
   /** A `PartValues`. */
   values: Uint8Array<ArrayBuffer>;
   payloads: PayloadBlob;
+  /** Null if the reply does not show the traces. */
+  shown: ShownTraces | null;
 }
 
 export interface PartValues {
   drafts: Packed;
   /** The ids of the reports of each call; null if the body is not one of calls. */
   calls: readonly (readonly CallIds[])[] | null;
-  /** Each trace in JSON, without what the store assigns; null if the reply does not show it. */
-  shown: readonly string[] | null;
 }
 
 /** What became of the signals of a request before any is stored. */

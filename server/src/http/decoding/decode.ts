@@ -34,7 +34,7 @@ export async function decode(job: DecodeJob, tools: DecodeTools): Promise<Decode
     const isOne = job.kind === 'trace';
     const { drafts, rejected } = isOne ? oneTrace(bytes, job, tools) : batch(bytes, job, tools);
     await tools.price(drafts, job);
-    const parts = partsOf(drafts, null, new Set(job.omit));
+    const parts = partsOf(drafts, null, { teamId: job.teamId, omit: new Set(job.omit) });
     return { ...reply, parts, rejected: JSON.stringify(rejected) };
   }
   const { calls, signals } = readCalls(signalsIn(bytes, job), job);

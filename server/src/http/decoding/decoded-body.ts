@@ -1,9 +1,11 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { TraceDraft } from '../../core/trace-fields.ts';
+import type { TraceStamp } from '../../core/trace.ts';
 import type { PayloadBlob } from '../../store/payload-blob.ts';
 import type { DecodedReply, DecodedSignals } from './decode-job.ts';
 import { partBytes, readPart } from './decoded-parts.ts';
 import type { ReadPart } from './decoded-parts.ts';
+import { stampShown } from './shown-traces.ts';
 
 /** A body that a decoding thread has decoded and validated. */
 export class DecodedBody {
@@ -37,18 +39,26 @@ export class DecodedBody {
   }
 
   /** All traces. Those of a large body are read in several turns of the event loop. */
-  async traces(): Promise<{ drafts: TraceDraft[]; payloads: PayloadBlob[]; shown: string[] }> {
+  async traces(): Promise<{ drafts: TraceDraft[]; payloads: PayloadBlob[] }> {
     const drafts: TraceDraft[] = [];
     const payloads: PayloadBlob[] = [];
-    const shown: string[] = [];
     for (const part of this.#reply.parts) {
       if (drafts.length > 0) await nextTurn();
-      const read = readPart(part);
-      drafts.push(...read.drafts);
+      drafts.push(...readPart(part).drafts);
       payloads.push(part.payloads);
-      shown.push(...(read.shown ?? []));
     }
-    return { drafts, payloads, shown };
+    return { drafts, payloads };
+  }
+
+  /** The JSON of the stored traces for the reply, in pieces that commas separate. */
+  shown(stored: readonly TraceStamp[]): Buffer[] {
+    let first = 0;
+    return this.#reply.parts.map(({ rows, shown }) => {
+      if (shown === null) throw new Error('the body has no traces to show');
+      const stamps = stored.slice(first, first + rows);
+      first += rows;
+      return stampShown(shown, stamps);
+    });
   }
 
   /** Each part is read when it is asked for. */

@@ -6,21 +6,21 @@ import { blobBytes, blobOf } from '../../store/payload-blob.ts';
 import { packPayloads, packedBytes } from '../../store/payload.ts';
 import type { PackedPayloads } from '../../store/payload.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
-import { draftJson } from '../trace-json.ts';
 import type { DecodedPart, PartValues } from './decode-job.ts';
+import { draftJson, shownTraces } from './shown-traces.ts';
 
 /** A decoded request is read and stored in parts, so that neither holds up other requests. */
 export const partRowsMax = 128;
 const partBytesMax = 512 * 1024;
 
 /**
- * Packs the payloads of drafts, and serializes the drafts in parts of bounded size. The drafts lose their payloads. With `omit`, each
+ * Packs the payloads of drafts, and serializes the drafts in parts of bounded size. The drafts lose their payloads. With `show`, each
  * trace also becomes JSON for the reply.
  */
 export function partsOf(
   drafts: readonly TraceDraft[],
   calls: readonly (readonly CallIds[])[] | null,
-  omit: ReadonlySet<PayloadName> | null,
+  show: { teamId: string; omit: ReadonlySet<PayloadName> } | null,
 ): DecodedPart[] {
   const parts: DecodedPart[] = [];
   let first = 0;
@@ -28,16 +28,14 @@ export function partsOf(
   let shown: string[] = [];
   let bytes = 0;
   const flush = (end: number): void => {
-    parts.push(
-      partOf(drafts.slice(first, end), payloads, {
-        calls: calls?.slice(first, end) ?? null,
-        shown: omit && shown,
-      }),
-    );
+    parts.push({
+      ...partOf(drafts.slice(first, end), payloads, calls?.slice(first, end) ?? null),
+      shown: show && shownTraces(shown),
+    });
     [first, payloads, shown, bytes] = [end, [], [], 0];
   };
   for (const [i, draft] of drafts.entries()) {
-    if (omit) shown.push(draftJson(draft, omit));
+    if (show) shown.push(draftJson(draft, show.teamId, show.omit));
     const packed = packPayloads(draft);
     for (const name of payloadNames) draft[name] = null;
     payloads.push(packed);
@@ -51,11 +49,11 @@ export function partsOf(
 function partOf(
   drafts: readonly TraceDraft[],
   payloads: readonly PackedPayloads[],
-  { calls, shown }: Pick<PartValues, 'calls' | 'shown'>,
-): DecodedPart {
+  calls: PartValues['calls'],
+): Omit<DecodedPart, 'shown'> {
   const values: unknown[] = [];
   for (const draft of drafts) packDraft(values, draft);
-  const part: PartValues = { drafts: values, calls, shown };
+  const part: PartValues = { drafts: values, calls };
   // Copied, so that it is a buffer of its own, which can be handed to another thread.
   return {
     rows: drafts.length,
@@ -68,17 +66,16 @@ function partOf(
 export interface ReadPart {
   drafts: TraceDraft[];
   calls: PartValues['calls'];
-  shown: PartValues['shown'];
 }
 
 export function readPart({ values }: DecodedPart): ReadPart {
-  const { drafts: packed, calls, shown } = deserialize(values) as PartValues;
+  const { drafts: packed, calls } = deserialize(values) as PartValues;
   const drafts: TraceDraft[] = [];
   for (let at = 0; at < packed.length; at += draftValues) drafts.push(unpackDraft(packed, at));
-  return { drafts, calls, shown };
+  return { drafts, calls };
 }
 
 /** The memory that a part uses. */
-export function partBytes({ values, payloads }: DecodedPart): number {
-  return values.byteLength + blobBytes(payloads);
+export function partBytes({ values, payloads, shown }: DecodedPart): number {
+  return values.byteLength + blobBytes(payloads) + (shown?.bytes.byteLength ?? 0);
 }

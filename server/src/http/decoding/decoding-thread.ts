@@ -65,7 +65,11 @@ function failed(error: unknown): DecodeReply {
 
 function answer(reply: DecodeReply): void {
   const parts: readonly DecodedPart[] = reply.kind === 'decoded' ? reply.parts : [];
-  const buffers = parts.flatMap(({ values, payloads }) => [values.buffer, payloads.bytes]);
+  const buffers = parts.flatMap(({ values, payloads, shown }) => [
+    values.buffer,
+    payloads.bytes,
+    ...(shown ? [shown.bytes] : []),
+  ]);
   port.postMessage(reply, buffers);
 }
 

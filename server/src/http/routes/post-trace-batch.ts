@@ -5,14 +5,11 @@ import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
 import { IdempotencyHeaders, OmitQuery, omittedPayloads } from '../parameters.ts';
 import { replies, writeFailures } from '../schemas.ts';
-import { storedJson, traceJson } from '../trace-json.ts';
+import { traceJson } from '../trace-json.ts';
 import { BatchBody } from '../trace-schemas.ts';
 
 /** `POST /traces/batch`: stores the valid traces in one commit. Invalid ones are reported by index and do not affect the others. */
-export const postTraceBatch: Route = (
-  app,
-  { reader, writes, gate, bodyBudget, replyBudget, bodyBytesMax },
-) => {
+export const postTraceBatch: Route = (app, { reader, writes, gate, replyBudget, bodyBytesMax }) => {
   app.post(
     '/traces/batch',
     {
@@ -32,20 +29,25 @@ export const postTraceBatch: Route = (
     async (request, reply) => {
       const { teamId } = callerOf(request);
       const body = request.body as unknown as DecodedBody;
-      const { drafts, payloads, shown } = await body.traces();
-      // The reply repeats each trace, with additional fields, and is in memory until the peer has read it.
-      bodyBudget.add(request, drafts.length * limits.storedFieldsBytesMax);
+      const { drafts, payloads } = await body.traces();
       const idempotent = idempotentRequest(request, body.rejected);
       const appended = await writes.append(teamId, drafts, idempotent, { payloads });
       const traces = await tracesToShow(reader, teamId, appended, reply);
-      const isReplay = appended.kind === 'replayed';
+      reply.code(201);
+      if (appended.kind === 'recorded') {
+        const pieces = body
+          .shown(traces)
+          .flatMap((piece, i) => (i === 0 ? [piece] : [comma, piece]));
+        const end = Buffer.from(`],"rejected":${body.rejected}}`);
+        return replyBudget.sendStored(reply, [start, ...pieces, end]);
+      }
       const omit = omittedPayloads(request.query.omit);
-      const pieces = traces.map((trace, i) =>
-        isReplay ? traceJson(trace, omit) : storedJson(trace, shown[i] as string),
-      );
-      const rejected = isReplay ? (appended.rejected ?? '[]') : body.rejected;
-      const text = `{"traces":[${pieces.join(',')}],"rejected":${rejected}}`;
-      return replyBudget.sendStored(reply.code(201), text);
+      const shown = traces.map((trace) => traceJson(trace, omit)).join(',');
+      const text = `{"traces":[${shown}],"rejected":${appended.rejected ?? '[]'}}`;
+      return replyBudget.sendStored(reply, text);
     },
   );
 };
+
+const start = Buffer.from('{"traces":[');
+const comma = Buffer.from(',');

@@ -7,7 +7,7 @@ import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
 import { IdempotencyHeaders } from '../parameters.ts';
 import { replies, writeFailures } from '../schemas.ts';
-import { storedJson, traceJson } from '../trace-json.ts';
+import { traceJson } from '../trace-json.ts';
 import { TraceBody } from '../trace-schemas.ts';
 
 /** `POST /traces`: a 201 means that the trace is on disk, readable and counted. */
@@ -53,16 +53,21 @@ export const postTrace: Route = (
   /** Stores a trace that a decoding thread has decoded. */
   async function storeDecoded(request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const { teamId } = callerOf(request);
-    const { drafts, payloads, shown } = await (request.body as DecodedBody).traces();
+    const body = request.body as DecodedBody;
+    const { drafts, payloads } = await body.traces();
     const idempotent = idempotentRequest(request);
     const appended = await writes.append(teamId, drafts, idempotent, { payloads });
-    const [trace] = await tracesToShow(reader, teamId, appended, reply);
-    send(reply, trace, appended.kind === 'recorded' ? (shown[0] ?? null) : null);
+    const traces = await tracesToShow(reader, teamId, appended, reply);
+    send(reply, traces[0], appended.kind === 'recorded' ? body.shown(traces) : null);
   }
 
-  function send(reply: FastifyReply, trace: Trace | undefined, draft: string | null): void {
+  function send(
+    reply: FastifyReply,
+    trace: Trace | undefined,
+    json: readonly Buffer[] | null,
+  ): void {
     if (!trace) throw new Error('the store returned no trace');
     reply.code(201).header('location', `${basePath}/traces/${trace.id}`);
-    replyBudget.sendStored(reply, draft === null ? traceJson(trace) : storedJson(trace, draft));
+    replyBudget.sendStored(reply, json ?? traceJson(trace));
   }
 };
