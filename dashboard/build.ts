@@ -116,6 +116,7 @@ function stampOfInputs(): string {
     ...['index.html', 'build.ts', 'package.json'].map((name) => join(here, name)),
     ...filesBelow(join(here, 'src')),
     ...filesBelow(join(here, '..', 'client', 'src')),
+    join(here, '..', 'server', 'src', 'core', 'csv.ts'),
   ];
   const hash = createHash('sha256');
   for (const path of inputs.toSorted()) {

@@ -1,5 +1,5 @@
-import { csvText } from '../format/csv.ts';
-import type { Cell } from '../format/csv.ts';
+import { csvText } from '../../../server/src/core/csv.ts';
+import type { Cell } from '../../../server/src/core/csv.ts';
 import { DownloadIcon } from './icons.tsx';
 
 export interface Sheet {

@@ -17,7 +17,8 @@ function copyOf(source: string, name: string): string {
   const copy = join(folder.path, name);
   for (const path of ['src', 'index.html', 'build.ts', 'package.json'])
     cpSync(join(source, 'dashboard', path), join(copy, 'dashboard', path), { recursive: true });
-  cpSync(join(source, 'client/src'), join(copy, 'client/src'), { recursive: true });
+  for (const path of ['client/src', 'server/src/core/csv.ts'])
+    cpSync(join(source, path), join(copy, path), { recursive: true });
   symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   return copy;
 }

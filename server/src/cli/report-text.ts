@@ -1,3 +1,5 @@
+import { csvText } from '../core/csv.ts';
+import type { Cell } from '../core/csv.ts';
 import type { Measures } from '../core/measures.ts';
 import type { Tally } from '../core/query.ts';
 import { recordNames, recordText } from '../core/record-fields.ts';
@@ -49,18 +51,18 @@ function dashIfNull(text: string): string {
   return text === 'null' ? '-' : text;
 }
 
-/** RFC 4180: the rows, without what is past the limit. */
+/** The rows, without what is past the limit and without the last newline. */
 export function reportCsv({ report, groupBy, calendar }: Answered): string {
   const hasStart = report.rows.some(({ startUs }) => startUs !== null);
-  const lines = report.rows.map(({ startUs, group, measures }) => [
+  const rows = report.rows.map(({ startUs, group, measures }): Cell[] => [
     ...(hasStart && startUs !== null ? [formatLocal(startUs, calendar)] : []),
-    ...group.map((value) => value ?? ''),
-    ...recordNames.map((field) => recordText(field, measures).replace('null', '')),
+    ...group,
+    ...recordNames.map((field) => exactly(recordText(field, measures))),
   ]);
   const heading = [...(hasStart ? ['start'] : []), ...groupBy, ...recordNames];
-  return [heading, ...lines].map((cells) => cells.map(csvCell).join(',')).join('\r\n');
+  return csvText(heading, rows).slice(0, -'\n'.length);
 }
 
-function csvCell(text: string): string {
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+function exactly(text: string): Cell {
+  return text === 'null' ? null : { digits: text };
 }

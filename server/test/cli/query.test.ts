@@ -95,6 +95,33 @@ test('--csv prints every measure, and quotes what must be quoted', async () => {
   assert.match(lines[2] ?? '', /^"x, ""y""",1,0,100,0\.1,0,0,0,0,0,0,10,10,10,10,10$/);
 });
 
+test('--csv: no label is a formula for a spreadsheet, and numbers stay numbers', async (t) => {
+  const other = toolInFolder(t);
+  const labels = ['=HYPERLINK("http://evil.test")', '+1', '-1+1', '@SUM(A1)', '\t=1', 'a;=1'];
+  await withTool(other.path, async (store) => {
+    const { team } = await store.ensureTeam('search', 1);
+    const drafts = labels.map((feature_name, i) =>
+      draftTrace({ model: '=1', feature_name, cost_usd: 10 ** -i }),
+    );
+    await store.append([{ teamId: team.id, drafts }]);
+  });
+  const flags = ['--group-by', 'feature_name,model', '--order=-total_cost_usd', '--csv'];
+  const { stdout } = await other.run('query', ...flags);
+  assert.deepEqual(
+    stdout.split('\r\n').map((line) => line.replace(/,0,100,(.*?),.*/, ' $1')),
+    [
+      stdout.split('\r\n')[0] ?? '',
+      `"'=HYPERLINK(""http://evil.test"")",'=1,1 1`,
+      `'+1,'=1,1 0.1`,
+      `'-1+1,'=1,1 0.01`,
+      `'@SUM(A1),'=1,1 0.001`,
+      `'\t=1,'=1,1 0.0001`,
+      `"a;=1",'=1,1 0.00001`,
+      '',
+    ],
+  );
+});
+
 describe('filters', () => {
   const rows: [flags: string[], calls: number][] = [
     [['--model', 'a'], 2],

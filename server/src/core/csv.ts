@@ -1,7 +1,12 @@
-/** A text or a number; null is an empty cell. */
-export type Cell = string | number | null;
+/** A label or a number; null is an empty cell. Numbers are never taken for formulas, also if they are negative. */
+export type Cell = string | number | ExactNumber | null;
 
-/** RFC 4180, which every spreadsheet reads. */
+/** A number with more digits than a double has. */
+export interface ExactNumber {
+  digits: string;
+}
+
+/** RFC 4180, which every spreadsheet reads. The dashboard and the command line write the same. */
 export function csvText(header: readonly string[], rows: readonly (readonly Cell[])[]): string {
   return [header, ...rows].map((row) => `${row.map(cellText).join(',')}\r\n`).join('');
 }
@@ -9,8 +14,10 @@ export function csvText(header: readonly string[], rows: readonly (readonly Cell
 function cellText(cell: Cell): string {
   if (cell === null) return '';
   if (typeof cell === 'number') return plainNumber(cell);
+  if (typeof cell === 'object') return cell.digits;
   const text = harmless(cell);
-  return /[",\r\n]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
+  // In some countries spreadsheets separate cells by semicolons.
+  return /[",;\r\n]/.test(text) || text !== text.trim() ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** Spreadsheets run a cell that begins with one of these characters as a formula. Names are chosen by whoever records a call. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { csvText } from '../src/format/csv.ts';
-import type { Cell } from '../src/format/csv.ts';
+import { csvText } from '../../src/core/csv.ts';
+import type { Cell } from '../../src/core/csv.ts';
 
 test('cells are quoted if they must be, and formulas become text', () => {
   const cases: [cell: Cell, text: string][] = [
@@ -9,6 +9,7 @@ test('cells are quoted if they must be, and formulas become text', () => {
     ['', ''],
     [null, ''],
     ['a,b', '"a,b"'],
+    ['a;=1', '"a;=1"'],
     ['say "hi"', '"say ""hi"""'],
     ['two\nlines', '"two\nlines"'],
     [' padded ', '" padded "'],
@@ -26,6 +27,7 @@ test('cells are quoted if they must be, and formulas become text', () => {
     [0, '0'],
     [12.5, '12.5'],
     [-3, '-3'],
+    [{ digits: '-0.000000000001' }, '-0.000000000001'],
     [1e-7, '0.0000001'],
     [123456789.123456, '123456789.123456'],
   ];
