@@ -308,6 +308,7 @@ export const limits = Object.freeze({
   envKeyCharsMax: 200,
   authFailuresPerMinuteMax: 30,
   signInCodeLifeMs: 10 * 60_000,
+  signInsPerMinuteMax: 60,
   signInBodyBytesMax: 4 * 1024,
   sessionLifeMs: 12 * 3_600_000,
 });

@@ -160,13 +160,14 @@ export async function buildApp(options: AppOptions): Promise<App> {
 }
 
 function openGate(app: App, options: AppOptions, secret: Uint8Array): Gate {
-  const { keys, clock, envKey, recorder, keyRequestsPerMinuteMax: max } = options;
+  const { keys, signIns, clock, envKey, recorder, keyRequestsPerMinuteMax: max } = options;
   const failuresMax = options.authFailuresPerMinuteMax;
   const keyGenerator = (request: FastifyRequest): string => callerOf(request).keyId;
   return {
     authenticator: openAuthenticator(keys, clock, envKey, recorder?.keyLookups.api_key),
-    sessions: openSessions(keys, clock, envKey, secret, recorder?.keyLookups.session),
+    sessions: openSessions(keys, signIns, clock, envKey, secret, recorder?.keyLookups.session),
     failedAttempts: openAddressLimiter(app, 'too_many_failed_attempts', failuresMax),
+    signIns: openLimiter(app, 'rate_limited', { max: limits.signInsPerMinuteMax, keyGenerator }),
     keyRequests: max === null ? null : openLimiter(app, 'rate_limited', { max, keyGenerator }),
   };
 }

@@ -19,6 +19,8 @@ export interface Gate {
   sessions: Sessions;
   /** Counts only failed attempts per address, so that a valid key is never blocked because of others. */
   failedAttempts: Limiter;
+  /** Counts sign-ins per key. Each of them can be signed out, which stores a row. */
+  signIns: Limiter;
   /** Counts requests per key; null if there is no limit. */
   keyRequests: Limiter | null;
 }

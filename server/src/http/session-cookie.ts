@@ -1,10 +1,12 @@
-import { createHmac, timingSafeEqual } from 'node:crypto';
+import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 
 /** The contents of a session cookie. */
 export interface Session {
   /** The API key that started the session. */
   keyId: string;
   endsAtUs: number;
+  /** Random. Without it, sessions of one key that end at the same time would be signed out together. */
+  id: string;
   /** Distinguishes the API key from another one with the same id, such as a changed `TRACETALLY_API_KEY`. */
   keyMark: string;
 }
@@ -20,18 +22,22 @@ export function sealSession(
   endsAtUs: number,
   secret: Uint8Array,
 ): string {
-  const text = `${id}.${endsAtUs}.${keyMark(hash, secret)}`;
+  const unique = randomBytes(idBytes).toString('base64url');
+  const text = `${id}.${endsAtUs}.${unique}.${keyMark(hash, secret)}`;
   return `${text}.${sealOf(text, secret)}`;
 }
 
+const idBytes = 16;
+
 const valuePattern =
-  /^(([A-Za-z0-9_]{1,64})\.([0-9]{1,16})\.([A-Za-z0-9_-]{43}))\.([A-Za-z0-9_-]{43})$/;
+  /^(([A-Za-z0-9_]{1,64})\.([0-9]{1,16})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43}))\.([A-Za-z0-9_-]{43})$/;
 
 /** The session of a cookie that this installation has signed; null for any other. Forged cookies are rejected without a lookup. */
 export function openSession(value: string, secret: Uint8Array): Session | null {
-  const [, text = '', keyId = '', endsAtUs, mark = '', seal = ''] = valuePattern.exec(value) ?? [];
+  const [, text = '', keyId = '', endsAtUs, id = '', mark = '', seal = ''] =
+    valuePattern.exec(value) ?? [];
   if (!isSame(seal, sealOf(text, secret))) return null;
-  return { keyId, endsAtUs: Number(endsAtUs), keyMark: mark };
+  return { keyId, endsAtUs: Number(endsAtUs), id, keyMark: mark };
 }
 
 export function isOfKey(session: Session, keyHash: string, secret: Uint8Array): boolean {

@@ -3,6 +3,7 @@ import type { Permission } from '../core/api-key.ts';
 import type { Clock } from '../core/clock.ts';
 import { fail } from '../errors.ts';
 import { limits } from '../limits.ts';
+import type { SignInDirectory } from '../store/sign-in.ts';
 import type { KeyDirectory } from '../store/teams-and-keys.ts';
 import { envKeyId, openUseNotes, refuseExpired, requireScope } from './authenticator.ts';
 import type { Caller, KeyInUse } from './authenticator.ts';
@@ -40,10 +41,13 @@ export interface Sessions {
   ): SessionCaller | Promise<SessionCaller>;
   /** Starts a session for an API key that is active and may read; fails with 401 or 403 otherwise. */
   start(keyId: string): Promise<{ caller: SessionCaller; cookie: string }>;
+  /** Ends the session of the cookie on every server within a second. Does nothing if there is none, or if it has ended. */
+  end(headers: IncomingHttpHeaders): Promise<void>;
 }
 
 export function openSessions(
   directory: Pick<KeyDirectory, 'findKey' | 'noteKeyUse'>,
+  signIns: Pick<SignInDirectory, 'endSession' | 'isSessionEnded'>,
   clock: Clock,
   envKey: KeyInUse | null,
   secret: Uint8Array,
@@ -60,8 +64,13 @@ export function openSessions(
   async function lookUp(cookie: string): Promise<SessionCaller> {
     const session = openSession(cookie, secret);
     if (session === null) return fail('not_signed_in');
-    const key = await findKey(session.keyId);
-    if (key === null || !isOfKey(session, key.hash, secret)) return fail('not_signed_in');
+    const [key, isEnded] = await Promise.all([
+      findKey(session.keyId),
+      signIns.isSessionEnded(session),
+    ]);
+    if (isEnded || key === null || !isOfKey(session, key.hash, secret)) {
+      return fail('not_signed_in');
+    }
     if (key.revokedAtUs !== null) return fail('key_revoked');
     return callerOf(key, session.endsAtUs);
   }
@@ -92,6 +101,14 @@ export function openSessions(
       requireScope(key, 'read');
       const endsAtUs = Math.min(nowUs + limits.sessionLifeMs * 1000, key.expiresAtUs ?? Infinity);
       return { caller: callerOf(key, endsAtUs), cookie: sealSession(key, endsAtUs, secret) };
+    },
+    async end({ cookie: cookies }) {
+      const session = openSession(cookieValue(cookies, cookieName) ?? '', secret);
+      const nowUs = clock();
+      if (session === null || session.endsAtUs <= nowUs) return;
+      // Asked first, so that a flood of sign-outs with one cookie does not write.
+      if (await signIns.isSessionEnded(session)) return;
+      await signIns.endSession(session, nowUs);
     },
   };
 }

@@ -9,6 +9,12 @@ export interface NewSignInCode {
   expiresAtUs: number;
 }
 
+export interface SignedOutSession {
+  id: string;
+  /** When it would have ended anyway. */
+  endsAtUs: number;
+}
+
 export interface SignInDirectory {
   /** 32 random bytes that sign session cookies: created on first use, then the same for every process on this store. */
   sessionSecret(): Promise<Uint8Array>;
@@ -18,12 +24,20 @@ export interface SignInDirectory {
   findSignInCode(hash: string, nowUs: number): Promise<string | null>;
   /** The same, but uses up the code: if several callers try at once, only one gets the id. */
   takeSignInCode(hash: string, nowUs: number): Promise<string | null>;
+  /** Refuses the session from now on in every process. Also removes sessions that were over long ago. Can be repeated. */
+  endSession(session: SignedOutSession, nowUs: number): Promise<void>;
+  isSessionEnded(session: SignedOutSession): Promise<boolean>;
 }
 
 /** The row of `server_secrets` that signs session cookies. */
 export const sessionSecretName = 'session';
 
 const secretBytes = 32;
+
+/** Up to which end sessions are removed: a whole session life ago, since another server's clock may be behind and still accept them. */
+export function removableEndUs(nowUs: number): number {
+  return nowUs - limits.sessionLifeMs * 1000;
+}
 
 export function makeSessionSecret(): Uint8Array {
   return randomBytes(secretBytes);

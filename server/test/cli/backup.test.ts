@@ -128,19 +128,22 @@ test('a backup put in place of the database is the store at that moment, as --he
   assert.equal((await tool.run('verify')).code, 0);
 });
 
-test('a backup holds neither the session secret nor any sign-in code, and the database keeps both', async (t) => {
+test('a backup holds neither the session secret nor any sign-in code or ended session, and the database keeps them', async (t) => {
   const tool = toolInFolder(t);
   const file = join(dirname(tool.path), 'copy.db');
   const nowUs = Date.now() * 1000;
+  const ended = { id: 'ended-session-00000000', endsAtUs: nowUs + 1 };
   const { secret, codes } = await withTool(tool.path, async (store) => {
     const made = Array.from({ length: 3 }, () => makeSignInCode('key_id', nowUs).record);
     for (const code of made) await store.addSignInCode(code, nowUs);
+    await store.endSession(ended, nowUs);
     return { secret: await store.sessionSecret(), codes: made };
   });
   assert.equal((await tool.run('backup', file)).code, 0);
   const bytes = readFileSync(file);
   assert.ok(!bytes.includes(secret), 'the secret');
   for (const { hash } of codes) assert.ok(!bytes.includes(hash), 'a code');
+  assert.ok(!bytes.includes(ended.id), 'an ended session');
   assert.deepEqual(
     readdirSync(dirname(tool.path)).filter((name) => name.startsWith('copy.db')),
     ['copy.db'],
@@ -148,6 +151,7 @@ test('a backup holds neither the session secret nor any sign-in code, and the da
   await withTool(tool.path, async (store) => {
     assert.deepEqual(await store.sessionSecret(), secret);
     for (const { hash } of codes) assert.ok(await store.findSignInCode(hash, nowUs));
+    assert.ok(await store.isSessionEnded(ended));
   });
   // A server on the copy makes its own secret, so cookies of one are invalid at the other.
   await withTool(file, async (store) => {

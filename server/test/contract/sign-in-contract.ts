@@ -83,6 +83,29 @@ export function describeSignInContract(name: string, prepare: () => Promise<Stor
       assert.equal(await store.findSignInCode(next.hash, endUs), next.keyId);
     });
 
+    test('a session that was ended is ended in every process, until long after its time', async () => {
+      const endsAtUs = noon + limits.sessionLifeMs * 1000;
+      const session = { id: 'a'.repeat(22), endsAtUs };
+      assert.equal(await store.isSessionEnded(session), false);
+      await Promise.all([store.endSession(session, noon), beside.endSession(session, noon)]);
+      await store.endSession(session, noon);
+      const others = [
+        { ...session, id: 'b'.repeat(22) },
+        { ...session, endsAtUs: endsAtUs + 1 },
+      ];
+      for (const process of [store, beside]) {
+        assert.equal(await process.isSessionEnded(session), true);
+        for (const other of others) assert.equal(await process.isSessionEnded(other), false);
+      }
+      const laterUs = endsAtUs + limits.sessionLifeMs * 1000;
+      const next = { id: 'c'.repeat(22), endsAtUs: laterUs + 1 };
+      await store.endSession(next, laterUs - 1);
+      assert.equal(await store.isSessionEnded(session), true, 'clocks of servers may differ');
+      await store.endSession(next, laterUs);
+      assert.equal(await store.isSessionEnded(session), false, 'forgotten');
+      assert.equal(await beside.isSessionEnded(next), true);
+    });
+
     test('a session key is found by its id, with its hash', async () => {
       const { team } = await store.ensureTeam('with a key', noon);
       const { record } = makeKey({ name: 'a', scope: 'full', nowUs: noon, expiresAtUs: null });

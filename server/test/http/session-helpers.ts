@@ -43,10 +43,18 @@ export function cookieOf(answer: Answer): string {
 }
 
 /** Signs in with a key and returns the cookie. */
-export async function signIn(service: TestService, key: string): Promise<string> {
+export async function signIn(service: Pick<TestService, 'url'>, key: string): Promise<string> {
   const answer = await postSession(service, { body: { key } });
   assert.equal(answer.status, 201, answer.text);
   return cookieOf(answer);
+}
+
+/** Signs out, and asserts that the reply removes the cookie. */
+export async function signOut(service: Pick<TestService, 'url'>, cookie: string): Promise<Answer> {
+  const path = new URL(service.url).pathname.replace(/\/?$/, '/session');
+  const answer = await send(service.url, { method: 'DELETE', path, headers: withSession(cookie) });
+  assert.match(answer.headers.get('set-cookie') ?? '', /^tracetally-[\w-]{12}=; .*Max-Age=0;/);
+  return answer;
 }
 
 /** What the dashboard sends with a read. */

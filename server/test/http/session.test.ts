@@ -3,13 +3,17 @@ import { after, before, describe, test } from 'node:test';
 import { eventually } from '../support/eventually.ts';
 import { manualClock, startTestService, temporaryFolder, us } from '../support/service.ts';
 import type { Answer, TestService } from '../support/service.ts';
-import { assertProblem, bearer, send } from './helpers.ts';
+import type { ErrorCode } from '../../src/errors.ts';
+import { limits } from '../../src/limits.ts';
+import { testStore } from '../support/store-place.ts';
+import { assertProblem, bearer, send, startBrokenService } from './helpers.ts';
 import {
   cookieOf,
   newCode,
   postSession,
   readWith,
   signIn,
+  signOut,
   withService,
   withSession,
 } from './session-helpers.ts';
@@ -26,27 +30,31 @@ function read(cookie: string, team = 'any', from = service): Promise<Answer> {
   return readWith(from, cookie, team);
 }
 
+/** Asserts that a session that has just been ended is refused within a second, and from then on. */
+async function assertEnds(from: TestService, cookie: string, code: ErrorCode): Promise<void> {
+  const endedAtMs = performance.now();
+  let isRefused = false;
+  await eventually('the refusal of the session', 30_000, async () => {
+    const askedAfterMs = performance.now() - endedAtMs;
+    const answer = await read(cookie, 'any', from);
+    if (answer.status === 200) {
+      assert.ok(!isRefused, 'it worked again');
+      assert.ok(askedAfterMs < 1_000, `it worked ${askedAfterMs} ms after its end`);
+    } else {
+      assertProblem(answer, code);
+      isRefused = true;
+    }
+    return isRefused && askedAfterMs > 1_200;
+  });
+}
+
 describe('a session ends', () => {
   test('within a second after its key is revoked, for good', async () => {
     const { key, keyId } = await service.keyFor();
     const cookie = await signIn(service, key);
     for (let i = 0; i < 3; i++) assert.equal((await read(cookie)).status, 200);
     await service.beside.revokeKey(keyId, Date.now() * 1000);
-    const revokedAtMs = performance.now();
-    let isRefused = false;
-    const isForGood = async (): Promise<boolean> => {
-      const askedAfterMs = performance.now() - revokedAtMs;
-      const answer = await read(cookie);
-      if (answer.status === 200) {
-        assert.ok(!isRefused, 'it worked again');
-        assert.ok(askedAfterMs < 1_000, `it worked ${askedAfterMs} ms after its end`);
-      } else {
-        assertProblem(answer, 'key_revoked');
-        isRefused = true;
-      }
-      return isRefused && askedAfterMs > 1_200;
-    };
-    await eventually('the refusal of the session', 30_000, isForGood);
+    await assertEnds(service, cookie, 'key_revoked');
   });
 
   test('after 12 hours, and with its key if that expires earlier', async () => {
@@ -87,6 +95,38 @@ describe('a session ends', () => {
     );
   });
 
+  test('within a second after it is signed out, on every server, also after a restart', async () => {
+    const folder = temporaryFolder();
+    const start = () => startTestService({ folder: folder.path });
+    const first = await start();
+    // Only one server can use a file.
+    const second = testStore === 'postgres' ? await start() : null;
+    const servers = second === null ? [first] : [first, second];
+    try {
+      const cookie = await signIn(first, (await first.keyFor()).key);
+      for (const server of servers) assert.equal((await read(cookie, 'any', server)).status, 200);
+      assert.equal((await signOut(servers.at(-1) ?? first, cookie)).status, 204);
+      await Promise.all(servers.map((server) => assertEnds(server, cookie, 'not_signed_in')));
+      for (const server of servers.splice(0)) await server.stop();
+      await withService({ folder: folder.path }, async (restarted) => {
+        assertProblem(await read(cookie, 'any', restarted), 'not_signed_in');
+      });
+    } finally {
+      for (const server of servers) await server.stop();
+      folder.remove();
+    }
+  });
+
+  test('alone: others of the same key go on, also if all of them end with the key', async () => {
+    const { key } = await service.keyFor('brief', { expiresAtUs: Date.now() * 1000 + hourUs });
+    const [ended, other] = [await signIn(service, key), await signIn(service, key)];
+    await signOut(service, ended);
+    await assertEnds(service, ended, 'not_signed_in');
+    for (const cookie of [other, await signIn(service, key)]) {
+      assert.equal((await read(cookie)).status, 200);
+    }
+  });
+
   test('for a page that shows another team, so that no tab mixes two teams', async () => {
     const [a, b] = [await service.keyFor(), await service.keyFor()];
     const cookie = await signIn(service, b.key);
@@ -108,6 +148,54 @@ describe('a session', () => {
   });
 });
 
+describe('a sign-out', () => {
+  const countEnded = async (from: TestService) =>
+    Number((await from.sql('select count(*) as n from ended_sessions'))[0]?.['n']);
+
+  test('is stored once for each session, and not at all for a cookie that is not valid', async () => {
+    const startUs = us('2026-11-04T12:00:00Z');
+    const clock = manualClock(startUs);
+    await withService({ clock }, async (other) => {
+      const { key } = await other.keyFor();
+      const [cookie, late] = [await signIn(other, key), await signIn(other, key)];
+      for (let i = 0; i < 20; i++) {
+        for (const sent of [`${cookie}x`, cookie.replace('=', '=x'), cookie.replace('=', '-x=')]) {
+          assert.equal((await signOut(other, sent)).status, 204);
+        }
+      }
+      assert.equal(await countEnded(other), 0);
+      const many = Array.from({ length: 10 }, () => signOut(other, cookie));
+      for (const { status } of await Promise.all(many)) assert.equal(status, 204);
+      assert.equal((await signOut(other, cookie)).status, 204);
+      assert.equal(await countEnded(other), 1);
+      clock.set(startUs + 12 * hourUs);
+      assert.equal((await signOut(other, late)).status, 204);
+      assert.equal(await countEnded(other), 1);
+    });
+  });
+
+  test('removes the cookie even if the store fails, and says that it failed', async () => {
+    const broken = await startBrokenService({
+      endSession: () => Promise.reject(new Error('on purpose')),
+    });
+    try {
+      const answer = await signOut(broken, await signIn(broken, broken.key));
+      assertProblem(answer, 'internal');
+    } finally {
+      await broken.stop();
+    }
+  });
+
+  test('cannot be repeated without end: the sign-ins of a key are limited', async () => {
+    const [{ key }, other] = [await service.keyFor(), await service.keyFor()];
+    for (let i = 0; i < limits.signInsPerMinuteMax; i++) await signIn(service, key);
+    const refused = await postSession(service, { body: { key } });
+    assertProblem(refused, 'rate_limited');
+    assert.equal(refused.headers.get('set-cookie'), null);
+    await signIn(service, other.key);
+  });
+});
+
 describe('a session cookie', () => {
   test('may only read, also when its key has the scope "full"', async () => {
     const { key } = await service.keyFor();
@@ -123,18 +211,23 @@ describe('a session cookie', () => {
     const [own, other] = [await service.keyFor(), await service.keyFor()];
     const cookie = await signIn(service, own.key);
     const [name = '', value = ''] = cookie.split('=');
-    const [keyId = '', endsAtUs = '', seal = ''] = value.split('.');
+    const [keyId = '', endsAtUs = '', id = '', mark = '', seal = ''] = value.split('.');
     assert.equal(keyId, own.keyId);
-    const [, , otherSeal] = (await signIn(service, other.key)).split('.');
-    const flipped = `${seal.startsWith('A') ? 'B' : 'A'}${seal.slice(1)}`;
+    const [, , otherId, otherMark, otherSeal] = (await signIn(service, other.key)).split('.');
+    const flip = (text: string) => `${text.startsWith('A') ? 'B' : 'A'}${text.slice(1)}`;
     for (const forged of [
-      `${other.keyId}.${endsAtUs}.${seal}`,
-      `${other.keyId}.${endsAtUs}.${otherSeal}x`,
-      `${keyId}.${Number(endsAtUs) + 1}.${seal}`,
-      `${keyId}.${endsAtUs}.${flipped}`,
-      `${keyId}.${endsAtUs}.${seal.slice(0, -1)}`,
-      `${keyId}.${endsAtUs}.`,
-      `environment.${endsAtUs}.${seal}`,
+      `${other.keyId}.${endsAtUs}.${id}.${mark}.${seal}`,
+      `${other.keyId}.${endsAtUs}.${otherId}.${otherMark}.${seal}`,
+      `${keyId}.${endsAtUs}.${id}.${mark}.${otherSeal}`,
+      `${keyId}.${Number(endsAtUs) + 1}.${id}.${mark}.${seal}`,
+      `${keyId}.${endsAtUs}.${flip(id)}.${mark}.${seal}`,
+      `${keyId}.${endsAtUs}.${otherId}.${mark}.${seal}`,
+      `${keyId}.${endsAtUs}.${id}.${flip(mark)}.${seal}`,
+      `${keyId}.${endsAtUs}.${id}.${mark}.${flip(seal)}`,
+      `${keyId}.${endsAtUs}.${id}.${mark}.${seal.slice(0, -1)}`,
+      `${keyId}.${endsAtUs}.${id}.${mark}.`,
+      `environment.${endsAtUs}.${id}.${mark}.${seal}`,
+      `${keyId}.${endsAtUs}.${mark}.${seal}`,
       `${keyId}.${endsAtUs}`,
       own.key,
       '',

@@ -221,7 +221,7 @@ test('the sums of a database of schema 4 are built again, and answers are comple
   await before.close();
   // The only differences of schema 4 to the present one.
   await postgres.sql(url, 'alter table traces drop column cost_source');
-  await postgres.sql(url, 'drop table price_entries, reprice_runs');
+  await postgres.sql(url, 'drop table price_entries, reprice_runs, ended_sessions');
   await postgres.sql(url, 'alter table team_counters drop column fence');
   await postgres.sql(url, 'alter table rollup_rows drop column latencies');
   await postgres.sql(url, 'update team_marks set hot_seq = 900, wide_seq = 900');

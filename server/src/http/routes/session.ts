@@ -52,8 +52,7 @@ export const session: Route = (app, deps) => {
     '/session',
     { ...options, schema: { hide: true, body: KeyOrCode } },
     async (request, reply) => {
-      const started = await countFailure(gate, request, signIn(deps, request.body));
-      request.caller = started.caller;
+      const started = await countFailure(gate, request, signIn(deps, request, request.body));
       sendCookie(request, reply, started.cookie, started.caller.endsAtUs - deps.clock());
       return reply.code(201).send(await sessionJson(deps, started.caller));
     },
@@ -80,24 +79,32 @@ export const session: Route = (app, deps) => {
     return reply.send(await sessionJson(deps, caller));
   });
 
-  app.delete('/session', { ...options, schema: { hide: true } }, (request, reply) => {
+  app.delete('/session', { ...options, schema: { hide: true } }, async (request, reply) => {
+    // First, so that the browser is signed out even if the store fails.
     sendCookie(request, reply, '', 0);
+    await sessions.end(request.headers);
     return reply.code(204).send();
   });
 };
 
-async function signIn(deps: RouteDeps, { key, code }: { key?: string; code?: string }) {
-  const { authenticator, sessions } = deps.gate;
+async function signIn(
+  deps: RouteDeps,
+  request: FastifyRequest,
+  { key, code }: { key?: string; code?: string },
+) {
+  const { authenticator, sessions, signIns } = deps.gate;
   if ((key === undefined) === (code === undefined)) {
     const message = 'must be a JSON object with either "key" or "code"';
     return fail('invalid_input', { errors: [{ field: 'body', message }] });
   }
-  if (code === undefined) {
-    const { keyId } = await authenticator.authenticate(`Bearer ${key}`);
-    return sessions.start(keyId);
-  }
-  const keyId = await findCode(deps, code);
+  const keyId =
+    code === undefined
+      ? (await authenticator.authenticate(`Bearer ${key}`)).keyId
+      : await findCode(deps, code);
   const started = await sessions.start(keyId);
+  request.caller = started.caller;
+  await signIns(request);
+  if (code === undefined) return started;
   // Last, so that a failed sign-in does not use up the code. Only one request can take it.
   const taken = await deps.signIns.takeSignInCode(hashSignInCode(code), deps.clock());
   return taken === null ? fail('sign_in_code_invalid') : started;

@@ -1,4 +1,4 @@
-import { makeSessionSecret, sessionSecretName } from '../sign-in.ts';
+import { makeSessionSecret, removableEndUs, sessionSecretName } from '../sign-in.ts';
 import type { SignInDirectory } from '../sign-in.ts';
 import { ask, inTransaction, run } from './connection.ts';
 import type { Pools, Row, Values } from './connection.ts';
@@ -37,6 +37,16 @@ export function openSignInCodes({ reading, writing, begin }: Pools): SignInDirec
     },
     async takeSignInCode(hash, nowUs) {
       return keyIdOf(await write(ofSmallTables.takeSignInCode, [hash, nowUs]));
+    },
+    async endSession({ id, endsAtUs }, nowUs) {
+      await inTransaction(writing, begin, async (client) => {
+        await run(client, ofSmallTables.removeEndedSessions, [removableEndUs(nowUs)]);
+        await run(client, ofSmallTables.addEndedSession, [endsAtUs, id]);
+      });
+    },
+    async isSessionEnded({ id, endsAtUs }) {
+      const rows = await ask(reading, ofSmallTables.findEndedSession, [endsAtUs, id]);
+      return rows.length > 0;
     },
   };
 }

@@ -262,6 +262,11 @@ export const ofSmallTables = {
   addSignInCode: `insert into sign_in_codes (code_hash, key_id, expires_at_us) values ($1, $2, $3)`,
   removeExpiredCodes: `delete from sign_in_codes where expires_at_us <= $1`,
   findSignInCode: `select key_id from sign_in_codes where code_hash = $1 and expires_at_us > $2`,
+  removeEndedSessions: `delete from ended_sessions where ends_at_us <= $1`,
+  addEndedSession: `
+    insert into ended_sessions (ends_at_us, id) values ($1, $2)
+    on conflict (ends_at_us, id) do nothing`,
+  findEndedSession: `select 1 from ended_sessions where ends_at_us = $1 and id = $2`,
   lockPrices: `lock table price_entries in share row exclusive mode`,
   readLastPriceNo: `select coalesce(max(no), 0) as no from price_entries`,
   readPrices: `

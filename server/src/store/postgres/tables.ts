@@ -9,6 +9,7 @@ export const tablesOnEveryNode = [
   'key_uses',
   'server_secrets',
   'sign_in_codes',
+  'ended_sessions',
   'price_entries',
 ] as const;
 

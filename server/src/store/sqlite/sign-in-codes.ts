@@ -1,10 +1,10 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { makeSessionSecret, sessionSecretName } from '../sign-in.ts';
+import { makeSessionSecret, removableEndUs, sessionSecretName } from '../sign-in.ts';
 import type { SignInDirectory } from '../sign-in.ts';
 import { inTransaction, retryWhileBusy } from './connection.ts';
 
 /** The tables of dashboard sessions. They belong to one installation, so backups and copies do not include them. */
-export const sessionTables = ['server_secrets', 'sign_in_codes'] as const;
+export const sessionTables = ['server_secrets', 'sign_in_codes', 'ended_sessions'] as const;
 
 export function openSignInCodes(db: DatabaseSync): SignInDirectory {
   const readSecret = db.prepare('select value from server_secrets where name = ?');
@@ -21,6 +21,11 @@ export function openSignInCodes(db: DatabaseSync): SignInDirectory {
   const takeCode = db.prepare(
     'delete from sign_in_codes where code_hash = ? and expires_at_us > ? returning key_id',
   );
+  const removeEnded = db.prepare('delete from ended_sessions where ends_at_us <= ?');
+  const addEnded = db.prepare(
+    'insert into ended_sessions (ends_at_us, id) values (?, ?) on conflict do nothing',
+  );
+  const findEnded = db.prepare('select 1 from ended_sessions where ends_at_us = ? and id = ?');
 
   const secretNow = () => readSecret.get(sessionSecretName)?.['value'] as Uint8Array | undefined;
 
@@ -44,6 +49,14 @@ export function openSignInCodes(db: DatabaseSync): SignInDirectory {
     },
     takeSignInCode: (hash, nowUs) =>
       retryWhileBusy(db, () => keyIdOf(takeCode.all(hash, nowUs)[0])),
+    endSession: ({ id, endsAtUs }, nowUs) =>
+      retryWhileBusy(db, () => {
+        removeEnded.run(removableEndUs(nowUs));
+        addEnded.run(endsAtUs, id);
+      }),
+    async isSessionEnded({ id, endsAtUs }) {
+      return findEnded.get(endsAtUs, id) !== undefined;
+    },
   };
 }
 
