@@ -31,7 +31,7 @@ let tarball: string;
 let server: LiveServer;
 
 async function run(command: string, args: readonly string[], cwd = folder) {
-  const child = spawn(command, args, { cwd, timeout: 120_000 });
+  const child = spawn(command, args, { cwd, timeout: 600_000 });
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
     child.once('close', resolve);
@@ -67,7 +67,8 @@ declare const process: { argv: string[]; stdout: { write(text: string): void } }
 
 async function main(): Promise<void> {
   const [baseUrl, apiKey] = process.argv.slice(2);
-  const options: TraceTallyOptions = { baseUrl, apiKey, mask: (text) => text.toLowerCase() };
+  const mask = (text: string): string => text.toLowerCase();
+  const options: TraceTallyOptions = { baseUrl, apiKey, mask, closeTimeoutMs: 60_000 };
   const tally = new TraceTally(options);
   const input: TraceInput = { model: 'm', input: 'HELLO', status: 'success' };
   const stored: Trace | null = await tally.record(input);

@@ -8,6 +8,7 @@ import { TraceTally } from '../../src/index.ts';
 import type { TraceTallyError, TraceTallyOptions } from '../../src/index.ts';
 import { traceShape } from '../../src/reply-shapes.ts';
 import { startEndlessServer } from '../support/endless-server.ts';
+import { until } from '../support/until.ts';
 
 const mib = 1024 * 1024;
 const program = fileURLToPath(new URL('programs/read-one-reply.ts', import.meta.url));
@@ -26,7 +27,7 @@ async function callInProcess(
   settings: TraceTallyOptions = {},
 ): Promise<Ended> {
   const args = [program, url, name, JSON.stringify(settings)];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 150_000 });
   return JSON.parse(stdout) as Ended;
 }
 
@@ -42,17 +43,16 @@ const cases = [
 ] as const;
 
 for (const [what, name, status, encoding, code] of cases) {
-  test(`an endless reply to ${what} is an error within bounded time and memory`, async (t) => {
+  test(`an endless reply to ${what} is an error at the bound, with bounded memory`, async (t) => {
     const server = await startEndlessServer(status, encoding);
     try {
-      const ended = await callInProcess(server.url, name, { maxReplyBytes: 32 * mib });
+      // Only the bound ends the reply; the timeout of the request would come an hour later.
+      const options = { maxReplyBytes: 32 * mib, requestTimeoutMs: 3_600_000 };
+      const ended = await callInProcess(server.url, name, options);
       t.diagnostic(`${ended.tookMs.toFixed(0)} ms, ${ended.memoryMib.toFixed(0)} MiB`);
       assert.deepEqual([ended.code, ended.status], [code, status]);
-      assert.ok(ended.tookMs < 8_000, 'before the timeout of the request');
       assert.ok(ended.memoryMib < 350, `${ended.memoryMib} MiB`);
-      const deadlineMs = performance.now() + 5_000;
-      while (server.openReplies() > 0 && performance.now() < deadlineMs) await sleep(10);
-      assert.equal(server.openReplies(), 0, 'the connection was closed');
+      await until('the connection is closed', () => server.openReplies() === 0);
     } finally {
       await server.stop();
     }
@@ -125,7 +125,7 @@ test('a reply that is too large, too slow or aborted is cancelled with any fetch
       client.analytics.overview({ signal }),
       (error: TraceTallyError) => error.code === code,
     );
-    const late = sleep(5_000, 'not cancelled', { ref: false });
+    const late = sleep(120_000, 'not cancelled', { ref: false });
     assert.equal(await Promise.race([cancelled, late]), undefined, `${code} after ${delayMs} ms`);
   }
 });

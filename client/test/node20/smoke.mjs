@@ -7,7 +7,7 @@ import { TraceTally, TraceTallyError } from '../../dist/index.js';
 
 const [baseUrl, apiKey] = process.argv.slice(2);
 const errors = [];
-const options = { baseUrl, apiKey, closeTimeoutMs: 30_000 };
+const options = { baseUrl, apiKey, closeTimeoutMs: 120_000, requestTimeoutMs: 120_000 };
 const client = new TraceTally({ ...options, onError: (error) => errors.push(error) });
 
 const recorded = await client.record({

@@ -12,7 +12,7 @@ const client = fileURLToPath(new URL('../../', import.meta.url));
 const program = `
 async function run(TraceTally) {
   const [baseUrl, apiKey] = process.argv.slice(2);
-  const tally = new TraceTally({ baseUrl, apiKey });
+  const tally = new TraceTally({ baseUrl, apiKey, closeTimeoutMs: 60_000 });
   const recorded = await tally.record({ model: 'packed', input: 'Gr\\u00fc\\u00dfe', cost_usd: 0.5 });
   tally.enqueue({ model: 'packed', latency_ms: 5 });
   tally.measure({ model: 'gpt-4o', provider: 'openai' }, (set) => set({ prompt_tokens: 1000 }));

@@ -94,7 +94,8 @@ function chatChunks(
   const words = text.includes('json') ? ['{"answer"', ':4}'] : ['Hel', 'lo', ' there', '.'];
   const pieces = words.map((content) => piece({ content }));
   if (text.includes('slow')) return slowly(start, piece({ content: 'tick ' }), end);
-  if (text.includes('stall')) return [{ ...start, afterMs: 500 }, ...pieces, ...end];
+  // Longer than any test: only a client that leaves ends it.
+  if (text.includes('stall')) return [{ ...start, afterMs: 150_000 }, ...pieces, ...end];
   if (text.includes('pause')) return [start, ...afterAPause(pieces), ...end];
   if (text.includes('cut')) return [start, ...pieces, { data: '', cut: true, afterMs: 30 }];
   if (text.includes('break off')) {

@@ -1,7 +1,7 @@
 import { createServer } from 'node:http';
 import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { setTimeout as wait } from 'node:timers/promises';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /** A request as a provider sees it. */
 export interface ProviderRequest {
@@ -86,7 +86,11 @@ async function textOf(incoming: IncomingMessage): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** The same in every reply: two replies to the same request are compared, and the second may turn between them. */
+const date = 'Sun, 15 Nov 2026 12:00:00 GMT';
+
 function replyOn(outgoing: ServerResponse): Reply {
+  outgoing.setHeader('date', date);
   return {
     json(status, body, headers = {}) {
       outgoing.writeHead(status, {
@@ -105,7 +109,7 @@ function replyOn(outgoing: ServerResponse): Reply {
       });
       outgoing.flushHeaders();
       for (const { event, data, afterMs, cut } of events) {
-        if (afterMs !== undefined) await wait(afterMs);
+        if (afterMs !== undefined) await waitWhileOpen(outgoing, afterMs);
         if (outgoing.destroyed) return;
         if (cut === true) {
           outgoing.socket?.destroy();
@@ -119,6 +123,15 @@ function replyOn(outgoing: ServerResponse): Reply {
     },
     isGone: () => outgoing.destroyed,
   };
+}
+
+/** Waits, but no longer than the client is there: a long wait must not keep the process of the tests alive. */
+async function waitWhileOpen(outgoing: ServerResponse, ms: number): Promise<void> {
+  const gone = new AbortController();
+  const leave = (): void => gone.abort();
+  outgoing.once('close', leave);
+  await sleep(ms, undefined, { signal: gone.signal }).catch(() => {});
+  outgoing.off('close', leave);
 }
 
 /** The last thing that a user said: it decides what the fake does. */

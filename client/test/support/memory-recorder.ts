@@ -25,7 +25,7 @@ export function memoryRecorder(): MemoryRecorder {
     report: (error) => void errors.push(error),
     reportOnce: (error: TraceTallyError) => void warnings.push(error.code),
     async settled(count) {
-      const untilMs = performance.now() + 5_000;
+      const untilMs = performance.now() + 120_000;
       while (traces.length < count && performance.now() < untilMs) await turn(5);
       await pricesSettled();
       // One that came too often would come about now.

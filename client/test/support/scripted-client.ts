@@ -30,7 +30,8 @@ export async function scriptedClient(
     fetch,
     retryDelayMs: 5,
     retryDelayMaxMs: 100,
-    closeTimeoutMs: 30_000,
+    requestTimeoutMs: 120_000,
+    closeTimeoutMs: 120_000,
     onError: (error) => void errors.push(error as TraceTallyError),
     ...options,
   });

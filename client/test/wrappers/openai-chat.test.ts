@@ -6,6 +6,7 @@ import { startFakeOpenAI } from '../support/fake-openai.ts';
 import type { FakeProvider } from '../support/fake-provider.ts';
 import { itemsOf, lastingTrace, only, pairOf } from '../support/side-by-side.ts';
 import type { Pair } from '../support/side-by-side.ts';
+import { until } from '../support/until.ts';
 
 let fake: FakeProvider;
 let pair: Pair<OpenAI>;
@@ -174,6 +175,7 @@ test('leaving a stream early is recorded as a success with the text so far, and 
   });
   const { status, output, prompt_tokens } = only(traces);
   assert.deepEqual([status, output, prompt_tokens], ['success', 'tick tick ', undefined]);
+  await until('both requests are cut off', () => fake.cutOff() >= cutBefore + 2);
   assert.equal(fake.cutOff(), cutBefore + 2);
 });
 
