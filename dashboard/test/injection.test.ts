@@ -68,7 +68,7 @@ function asShown(text: string | null): string | null {
 /** Opens the trace and waits until all of it is drawn. Runs in the page. */
 async function lookAtTrace(id: string) {
   location.hash = `#/traces/${id}`;
-  const endMs = performance.now() + 30_000;
+  const endMs = performance.now() + 120_000;
   while (performance.now() < endMs) {
     await new Promise((resolve) => setTimeout(resolve, 5));
     const main = document.querySelector('main');

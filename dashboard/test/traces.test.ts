@@ -144,14 +144,15 @@ test(
         [2 * 24 * 3_600_000 + 60_000, /^2 d ago$/],
         [5 * 3_600_000 + 60_000, /^5 h ago$/],
         [3 * 60_000 + 5_000, /^3 min ago$/],
-        [30_000, /^[3-5]\d s ago$/],
-        [0, /^(just now|\d s ago)$/],
+        [30_000, /^30 s ago$/],
+        [0, /^just now$/],
       ];
       const stored: Trace[] = [];
       for (const [ageMs] of ages) {
         clock.set((nowMs - ageMs) * 1000);
         stored.push(await recordOne(service, key));
       }
+      await page.clock.setFixedTime(nowMs);
       await open('#/traces');
       await showsPage(page, stored, 1);
       for (const [index, [, words]] of ages.toReversed().entries()) {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
-import { appendFileSync, cpSync, readFileSync, statSync, symlinkSync } from 'node:fs';
+import { appendFileSync, cpSync, readFileSync, statSync, symlinkSync, unlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, test } from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -27,7 +27,6 @@ interface Built {
   words: string;
   /** What was printed to standard error. */
   problem: string;
-  tookMs: number;
   stamp: string;
   index: string;
   madeAtMs: number;
@@ -35,30 +34,29 @@ interface Built {
 
 async function build(copy: string, ...flags: string[]): Promise<Built> {
   const dashboard = join(copy, 'dashboard');
-  const startMs = performance.now();
   const { stdout, stderr } = await run(process.execPath, [join(dashboard, 'build.ts'), ...flags]);
   const index = join(dashboard, 'dist/index.html');
   return {
     words: stdout.trim(),
     problem: stderr.trim(),
-    tookMs: performance.now() - startMs,
     stamp: readFileSync(join(dashboard, 'dist/stamp'), 'utf8'),
     index: readFileSync(index, 'utf8'),
     madeAtMs: statSync(index).mtimeMs,
   };
 }
 
-test('the page is built only if a source has changed, and the check takes less than a second', async (t) => {
+test('the page is built only if a source has changed, and the check loads none of the build tools', async () => {
   const copy = copyOf(root, 'copy');
   const elsewhere = copyOf(copy, 'another/place');
   const first = await build(copy, '--if-stale');
   assert.match(first.words, /^dashboard: built, [\d.]+ kB with gzip in total$/);
 
+  // The tools take a second to load. Without them, only a check that does not need them can succeed.
+  unlinkSync(join(copy, 'node_modules'));
   const fresh = await build(copy, '--if-stale');
-  t.diagnostic(`nothing to build: ${fresh.tookMs.toFixed(0)} ms`);
+  symlinkSync(join(root, 'node_modules'), join(copy, 'node_modules'));
   assert.equal(fresh.words, 'dashboard: up to date');
   assert.equal(fresh.madeAtMs, first.madeAtMs, 'nothing was written');
-  assert.ok(fresh.tookMs < 1_000, `${fresh.tookMs} ms`);
 
   const { stamp, index } = await build(elsewhere);
   assert.deepEqual(

@@ -87,7 +87,7 @@ interface Performance {
 async function perform({ t, service, browser, act, wishes }: Performance): Promise<void> {
   const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, ...wishes });
   // A deadline for what never happens, so it may be long; a busy machine needs several seconds for a page.
-  context.setDefaultTimeout(60_000);
+  context.setDefaultTimeout(120_000);
   const watch = await watchContext(context);
   const visit = await newVisit(t, service, context, watch);
   try {

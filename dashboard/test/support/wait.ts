@@ -17,8 +17,8 @@ export async function settled(page: Page, home: string): Promise<void> {
   await answered;
 }
 
-/** Repeats the attempt until it passes. After the deadline it fails with the error of the last attempt. */
-export async function eventually<T>(attempt: () => Promise<T> | T, withinMs = 30_000): Promise<T> {
+/** Repeats the attempt until it passes. After the deadline, which only prevents a hang, it fails with the error of the last attempt. */
+export async function eventually<T>(attempt: () => Promise<T> | T, withinMs = 120_000): Promise<T> {
   const endMs = performance.now() + withinMs;
   for (;;) {
     try {
