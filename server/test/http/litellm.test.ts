@@ -148,6 +148,26 @@ test('a call that the app reports too is stored once', async () => {
   assert.equal((await tracesOf(holder)).length, 1);
 });
 
+test("attempts that share the proxy's id of a request are different calls, and so are answers from a cache", async () => {
+  const holder = await service.keyFor();
+  const proxyId = '0b9d3d0e-5555-4444-8888-000000000001';
+  const failed = (at: number) =>
+    payload(proxyId, {
+      status: 'failure',
+      response: null,
+      startTime: start + at,
+      endTime: start + at + 1,
+    });
+  const embedding = (at: number) =>
+    payload(proxyId, { call_type: 'aembedding', response: null, startTime: start + at });
+  const cached = (time: string) => payload(`chatcmpl-cached-000001_cache_hit${time}`);
+  const calls = [failed(1), failed(3), embedding(5), embedding(6), cached('17.1'), cached('17.2')];
+  const answer = await service.call(holder.key, 'POST', path, calls);
+  assert.deepEqual(answer.json, { ...none, stored: 6 });
+  const again = await service.call(holder.key, 'POST', path, calls);
+  assert.deepEqual(again.json, { ...none, duplicate: 6 });
+});
+
 test('payloads that are not calls are skipped, invalid ones are rejected with a reason', async () => {
   const holder = await service.keyFor();
   const answer = await service.call(holder.key, 'POST', path, [

@@ -196,6 +196,20 @@ for (const encoding of encodings) {
       assert.equal((await tracesOf(holder)).length, 3);
     });
 
+    test('different calls are not one because they share the id of a web request, or half of a trace id', async () => {
+      const holder = await service.keyFor();
+      const attributes = chatAttributes({ request_id: '7f1c9a52-0000-4444-8888-1234567890ab' });
+      const ofOneWebRequest = Array.from({ length: 3 }, () => spanOf({ attributes }));
+      assertAccepted(await post(holder, encoding, spansRequest(ofOneWebRequest)), encoding);
+      assert.equal((await tracesOf(holder)).length, 3);
+      const spanId = hexId(8);
+      for (const end of ['1', '2']) {
+        const span = spanOf({ traceId: `${'ab'.repeat(15)}0${end}`, spanId });
+        assertAccepted(await post(holder, encoding, spansRequest([span])), encoding);
+      }
+      assert.equal((await tracesOf(holder)).length, 5);
+    });
+
     test('the API key may be in x-api-key; without one, or without the scope, the reply is a Status', async () => {
       const holder = await service.keyFor();
       const reader = await service.keyFor(holder.team, { scope: 'read' });

@@ -25,8 +25,8 @@ const rawLitellmSpan = 'raw_gen_ai_request';
 function isCallSpan(signal: Signal): boolean {
   const { name } = signal;
   // Coding agents report every call as a log record. Their spans repeat it, with the same id if there is one.
-  if (name.startsWith('claude_code.')) {
-    return name === 'claude_code.llm_request' && has(signal, 'responseId');
+  if (name.startsWith(claudeCode)) {
+    return name === 'claude_code.llm_request' && has(signal, 'requestId');
   }
   if (name === rawLitellmSpan || isGeminiCli(signal)) return false;
   const own = text(signal, 'openInferenceKind');
@@ -107,14 +107,19 @@ export interface CodingAgent {
   separate: 'cached' | 'reasoning' | null;
 }
 
+const claudeCode = 'claude_code.';
 const agents: readonly CodingAgent[] = [
-  { prefix: 'claude_code.', provider: 'anthropic', separate: 'cached' },
+  { prefix: claudeCode, provider: 'anthropic', separate: 'cached' },
   { prefix: 'codex.', provider: 'openai', separate: null },
   { prefix: 'gemini_cli.', provider: 'gcp.gemini', separate: 'reasoning' },
 ];
 
 function isGeminiCli({ resource }: Signal): boolean {
   return resource.value(rowIndex.service) === 'gemini-cli';
+}
+
+export function isClaudeCode(signal: Signal): boolean {
+  return agentOf(signal)?.prefix === claudeCode;
 }
 
 export function isErrorEvent(signal: Signal): boolean {

@@ -246,13 +246,12 @@ const otherRows = {
   agent: ['gen_ai.agent.name', 'agent_name'],
   systemInstructions: ['gen_ai.system_instructions'],
   toolCalls: ['ai.response.toolCalls'],
-  responseId: [
-    'gen_ai.response.id',
-    'ai.response.id',
-    'request_id',
-    'llm.response.id',
-    'standard_logging.id',
-  ],
+  /** What the provider called its response. A name belongs here only if no emitter gives the same value to two calls. */
+  responseId: ['gen_ai.response.id', 'ai.response.id', 'llm.response.id'],
+  /** In Claude Code's signals the provider's id of a call; elsewhere often the id of a web request. */
+  requestId: ['request_id'],
+  litellmId: ['standard_logging.id'],
+  litellmCallType: ['standard_logging.call_type'],
   finishReason: ['gen_ai.response.finish_reasons', 'ai.response.finishReason'],
   totalTokens: [
     'gen_ai.usage.total_tokens',
