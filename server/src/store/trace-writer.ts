@@ -35,13 +35,19 @@ export interface IdempotentRequest {
   rejected: string | null;
 }
 
+export const emitterChars = 4;
+
 /** The ids by which a call is recognized if it is reported again within a day: `s:` and a span, or `r:` and a response. */
 export interface CallIds {
   span: string | null;
-  /** The span around it. If that is a model call too, both report the same call. */
+  /** The span around it. If that reports a call too, it may be the same one. */
   outerSpan: string | null;
   /** What the provider called its response. */
   response: string | null;
+  /** The instrumentation that reported it: so many characters of a hash. */
+  emitter: string;
+  /** Whether it reported a failure. */
+  isError: boolean;
 }
 
 /** The traces of an earlier request, and the rejected items of its reply. */

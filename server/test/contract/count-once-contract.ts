@@ -5,6 +5,15 @@ import { limits } from '../../src/limits.ts';
 import type { CallIds, TraceWrite } from '../../src/store/trace-writer.ts';
 import type { Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import {
+  joined,
+  randomCalls,
+  randomRequests,
+  tokensOf,
+  withoutLateConnections,
+} from '../property/call-histories.ts';
+import { runsOf } from '../support/runs.ts';
+import { chooseSeed, seededRandom } from '../support/seeded-random.ts';
 import { manualClock, us } from '../support/service.ts';
 import type { ManualClock } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';
@@ -95,26 +104,48 @@ export function describeCountOnceContract(
       assert.deepEqual(await modelsOf(teamId), ['a', 'b', 'c']);
     });
 
-    test('a call inside a call is the same one, whichever is reported first, and two calls inside the same span are two', async () => {
+    test('a call of another emitter inside a call is the same one, whichever is reported first; any others inside are other calls', async () => {
       const teamId = await newTeam();
+      const framework = { emitter: 'fram' };
       assert.deepEqual(await report(teamId, [['inner', { span: '2', outerSpan: '1' }]]), []);
       assert.deepEqual(await report(teamId, [['inner 2', { span: '3', outerSpan: '1' }]]), []);
-      assert.deepEqual(await report(teamId, [['outer', { span: '1', outerSpan: '0' }]]), [0]);
-      assert.deepEqual(await report(teamId, [['first', { span: '5' }]]), []);
+      const outer: Call[] = [['outer', { span: '1', outerSpan: '0', ...framework }]];
+      assert.deepEqual(await report(teamId, outer), [0]);
+      assert.deepEqual(await report(teamId, [['first', { span: '5', ...framework }]]), []);
+      assert.deepEqual(await report(teamId, [['within', { span: '6', outerSpan: '5' }]]), [0]);
+      assert.deepEqual(await report(teamId, [['within 2', { span: '7', outerSpan: '5' }]]), []);
       assert.deepEqual(await report(teamId, [['within', { span: '6', outerSpan: '5' }]]), [0]);
       const chain: Call[] = [
         ['innermost', { span: '8', outerSpan: '9' }],
-        ['middle', { span: '9', outerSpan: '10' }],
-        ['outermost', { span: '10' }],
+        ['middle', { span: '9', outerSpan: '10', ...framework }],
+        ['outermost', { span: '10', emitter: 'app1' }],
       ];
       assert.deepEqual(await report(teamId, chain), [1, 2]);
-      assert.deepEqual(await modelsOf(teamId), ['inner', 'inner 2', 'first', 'innermost']);
+      const models = ['inner', 'inner 2', 'first', 'within 2', 'innermost'];
+      assert.deepEqual(await modelsOf(teamId), models);
+    });
+
+    test('nested calls of one emitter, attempts that ended otherwise and calls with another response are never the same', async () => {
+      const outer: Call = ['outer', { span: '1', emitter: 'fram', response: 'x' }];
+      const others: Call[] = [
+        ['same emitter', { span: '2', outerSpan: '1', emitter: 'fram' }],
+        ['failed', { span: '3', outerSpan: '1', isError: true }],
+        ['another response', { span: '4', outerSpan: '1', response: 'y' }],
+      ];
+      for (const calls of [
+        [outer, ...others],
+        [...others, outer],
+      ]) {
+        const teamId = await newTeam();
+        for (const call of calls) assert.deepEqual(await report(teamId, [call]), [], call[0]);
+        for (const call of calls) assert.deepEqual(await report(teamId, [call]), [0], call[0]);
+      }
     });
 
     test('a span can become a call and the span around one in the same transaction', async () => {
       const teamId = await newTeam();
       const outcomes = await store.append([
-        writeOf(teamId, [['outer', { span: '5' }]]),
+        writeOf(teamId, [['outer', { span: '5', emitter: 'fram' }]]),
         writeOf(teamId, [
           ['inner', { span: '6', outerSpan: '5' }],
           ['other', { span: '7' }],
@@ -125,8 +156,8 @@ export function describeCountOnceContract(
         [[], [0]],
       );
       assert.deepEqual(await report(teamId, [['again', { span: '5' }]]), [0]);
-      assert.deepEqual(await report(teamId, [['inner 2', { span: '8', outerSpan: '5' }]]), [0]);
-      assert.deepEqual(await modelsOf(teamId), ['outer', 'other']);
+      assert.deepEqual(await report(teamId, [['inner 2', { span: '8', outerSpan: '5' }]]), []);
+      assert.deepEqual(await modelsOf(teamId), ['outer', 'other', 'inner 2']);
     });
 
     test("another team's calls with the same ids are stored", async () => {
@@ -154,6 +185,24 @@ export function describeCountOnceContract(
       assert.equal(kept.length, 201, 'of the old ones only the one that was used again');
     });
 
+    test('random reports of the same calls are counted as often as in memory, in any order', async () => {
+      const seed = chooseSeed();
+      for (let run = 0; run < runsOf(20); run++) {
+        const random = seededRandom(seed + run);
+        const history = randomCalls(random);
+        const teamId = await newTeam();
+        for (const request of withoutLateConnections(randomRequests(random, history.reports))) {
+          const calls = joined(request);
+          if (calls.length === 0) continue;
+          const drafts = calls.map(({ draft }) => draft);
+          await store.append([{ teamId, drafts, calls: calls.map(({ ids }) => ids) }]);
+        }
+        const { first } = await store.page(teamId, { page: 1, limit: 100, omit: new Set() });
+        assert.equal(first.length, history.calls, `TEST_SEED=${seed + run}`);
+        if (history.tokens) assert.deepEqual(tokensOf(first), history.tokens);
+      }
+    });
+
     test('ids survive closing the store, and are not left by a write that failed', async () => {
       const teamId = await newTeam();
       const poison = writeOf(teamId, [
@@ -176,12 +225,18 @@ export function describeCountOnceContract(
   });
 }
 
+const noIds: CallIds = {
+  span: null,
+  outerSpan: null,
+  response: null,
+  emitter: 'sdk1',
+  isError: false,
+};
+
 function writeOf(teamId: string, calls: readonly Call[]): TraceWrite {
   return {
     teamId,
     drafts: calls.map(([model]) => draftTrace({ model })),
-    calls: calls.map(([, ids]) =>
-      ids ? [{ span: null, outerSpan: null, response: null, ...ids }] : [],
-    ),
+    calls: calls.map(([, ids]) => (ids ? [{ ...noIds, ...ids }] : [])),
   };
 }

@@ -182,18 +182,37 @@ for (const encoding of encodings) {
       assert.match(service.log(), /"stored":0,"duplicate":2,"skipped":0,"rejected":0/);
     });
 
-    test('a span inside of a model call reports the same call; short response ids identify nothing', async () => {
+    test('a span of another emitter inside of a model call reports the same call; short response ids identify nothing', async () => {
       const holder = await service.keyFor();
       const [traceId, outer] = [hexId(16), hexId(8)];
       const inner = spanOf({ traceId, parentSpanId: outer });
       const around = spanOf({ traceId, spanId: outer });
       assertAccepted(await post(holder, encoding, spansRequest([inner])), encoding);
-      assertAccepted(await post(holder, encoding, spansRequest([around])), encoding);
+      const ofFramework = spansRequest([around], undefined, 'framework');
+      assertAccepted(await post(holder, encoding, ofFramework), encoding);
       assert.equal((await tracesOf(holder)).length, 1);
       const short = chatAttributes({ 'gen_ai.response.id': 'chatcmpl-123' });
       const spans = [spanOf({ attributes: short }), spanOf({ attributes: short })];
       assertAccepted(await post(holder, encoding, spansRequest(spans)), encoding);
       assert.equal((await tracesOf(holder)).length, 3);
+    });
+
+    test('nested calls of one emitter are as many calls in any order, together or one by one', async () => {
+      const [traceId, spanId] = [hexId(16), hexId(8)];
+      const outer = spanOf({ traceId, spanId, durationMs: 900 });
+      const inner = Array.from({ length: 5 }, () => spanOf({ traceId, parentSpanId: spanId }));
+      for (const spans of [
+        [outer, ...inner],
+        [...inner, outer],
+      ]) {
+        const [together, oneByOne] = [await service.keyFor(), await service.keyFor()];
+        assertAccepted(await post(together, encoding, spansRequest(spans)), encoding);
+        for (const span of spans) {
+          assertAccepted(await post(oneByOne, encoding, spansRequest([span])), encoding);
+        }
+        assert.equal((await tracesOf(together)).length, 6);
+        assert.equal((await tracesOf(oneByOne)).length, 6);
+      }
     });
 
     test('different calls are not one because they share the id of a web request, or half of a trace id', async () => {

@@ -3,21 +3,27 @@ import { test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { TraceInput } from '../../src/core/trace-fields.ts';
 import type { Call } from '../../src/http/protocols/call-draft.ts';
+import type { CallIds } from '../../src/store/trace-writer.ts';
 import { joinReports } from '../../src/http/protocols/same-calls.ts';
 
-interface Wishes extends Partial<Omit<Call, 'draft' | 'ids'>> {
-  span?: string;
-  outerSpan?: string;
-  response?: string;
+interface Wishes extends Partial<Omit<Call, 'draft' | 'ids'> & CallIds> {
   draft?: Partial<TraceInput>;
 }
 
 /** A call that took from 1,000 to 2,000 µs, with the same tokens as all others. */
-function report({ span, outerSpan, response, draft, ...rest }: Wishes): Call {
+function report({
+  span = null,
+  outerSpan = null,
+  response = null,
+  emitter = 'sdk',
+  draft: fields,
+  ...rest
+}: Wishes): Call {
+  const draft = draftTrace({ model: 'm', prompt_tokens: 10, completion_tokens: 5, ...fields });
+  const isError = draft.status === 'error';
   return {
-    draft: draftTrace({ model: 'm', prompt_tokens: 10, completion_tokens: 5, ...draft }),
-    ids: { span: span ?? null, outerSpan: outerSpan ?? null, response: response ?? null },
-    source: 'sdk',
+    draft,
+    ids: { span, outerSpan, response, emitter, isError },
     app: 1,
     startUs: 1000,
     endUs: 2000,
@@ -25,7 +31,7 @@ function report({ span, outerSpan, response, draft, ...rest }: Wishes): Call {
   };
 }
 
-const framework = { source: 'framework', startUs: 900, endUs: 2100 };
+const framework = { emitter: 'framework', startUs: 900, endUs: 2100 };
 
 test('the texts of the outer report and the tokens of the inner one are stored', () => {
   const calls = joinReports([
@@ -59,7 +65,7 @@ test('reports without a common id are joined only if they agree', () => {
     'another outcome': { draft: { status: 'error' } },
     'another app': { app: 2 },
     'another time': { startUs: 3000, endUs: 4000 },
-    'the same emitter': { source: 'sdk' },
+    'the same emitter': { emitter: 'sdk' },
   };
   for (const [what, other] of Object.entries(others)) {
     assert.equal(

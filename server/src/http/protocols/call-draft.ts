@@ -17,8 +17,6 @@ import type { AttributeValue, Attributes, Signal } from './signal.ts';
 export interface Call {
   draft: TraceDraft;
   ids: CallIds;
-  /** The instrumentation that reported it. */
-  source: string;
   /** The app that it ran in, as a number that is valid for this request. */
   app: number;
   startUs: number;
@@ -44,8 +42,8 @@ function readCall(signal: Signal, nowUs: number): Call {
   const separate = isAnthropicCount(attributes) ? 'cached' : (agent?.separate ?? null);
   includeParts(draft, numberIn(attributes, 'totalTokens'), separate);
   addFacts(draft, factsOf(signal, nowUs));
-  const { scope: source, app, startUs, endUs } = signal;
-  return { draft, ids: idsOf(signal, draft), source, app, startUs, endUs };
+  const { app, startUs, endUs } = signal;
+  return { draft, ids: idsOf(signal, draft), app, startUs, endUs };
 }
 
 /** Whether the input tokens are Anthropic's own count, which does not include cached ones. */

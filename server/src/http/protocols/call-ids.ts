@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import { limits } from '../../limits.ts';
+import { emitterChars } from '../../store/trace-writer.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
-import { rowIndex } from './attributes.ts';
+import { nameCharsMax, rowIndex } from './attributes.ts';
 import type { Row } from './call-table.ts';
 import { eventNameOf, isClaudeCode, isEventOfOwnSpan, litellmScope } from './call-rules.ts';
 import type { Signal } from './signal.ts';
@@ -16,7 +17,21 @@ export function idsOf(signal: Signal, draft: TraceDraft): CallIds {
     span: span ?? (response === null ? contentIdOf(signal, draft) : null),
     outerSpan: isOfSpan ? spanIdOf(signal, signal.parentSpanId) : null,
     response,
+    emitter: emitterOf(signal.scope),
+    isError: draft.status === 'error',
   };
+}
+
+const emitters = new Map<string, string>();
+const emittersMax = 1000;
+
+/** Enough of a hash to tell apart the few emitters of a team. */
+function emitterOf(scope: string): string {
+  const known = emitters.get(scope);
+  if (known !== undefined) return known;
+  const emitter = hash('sha256', scope, 'base64url').slice(0, emitterChars);
+  if (emitters.size < emittersMax && scope.length <= nameCharsMax) emitters.set(scope, emitter);
+  return emitter;
 }
 
 /** Span ids are random only within a trace. */

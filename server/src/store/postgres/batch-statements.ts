@@ -78,14 +78,15 @@ export function oneTeamStatements(begin: Begin, teamId: string): BatchStatements
 
     write(batch, wallUs) {
       const [counter] = batch.counters();
-      if (!counter) return [];
       const requests = requestsOf(teamId, batch, wallUs);
       return [
-        ...insertsOf(teamId, batch.rows),
+        ...(counter ? insertsOf(teamId, batch.rows) : []),
         ...(requests
           ? ([requests.forget, [ofOneTeam.takeRequests, requests.values]] satisfies Statement[])
           : []),
-        [ofOneTeam.moveCounter, [teamId, counter.lastSeq, counter.lastUs]],
+        ...(counter
+          ? [[ofOneTeam.moveCounter, [teamId, counter.lastSeq, counter.lastUs]] satisfies Statement]
+          : []),
       ];
     },
   };
@@ -174,10 +175,11 @@ export function manyTeamsStatements(
 
     write(batch, wallUs) {
       const counters = batch.counters();
-      if (counters.length === 0) return [];
       const { rows, requests } = batch;
       return [
-        [ofManyTeams.insertTraces, rows.traceValues()],
+        ...(rows.traceCount > 0
+          ? [[ofManyTeams.insertTraces, rows.traceValues()] satisfies Statement]
+          : []),
         ...(rows.payloadCount > 0
           ? [[ofManyTeams.insertPayloads, rows.payloadValues()] satisfies Statement]
           : []),
@@ -187,7 +189,9 @@ export function manyTeamsStatements(
               [ofManyTeams.takeRequests, requestValues(requests, wallUs)],
             ] satisfies Statement[])
           : []),
-        [ofManyTeams.moveCounters, counterValues(counters)],
+        ...(counters.length > 0
+          ? [[ofManyTeams.moveCounters, counterValues(counters)] satisfies Statement]
+          : []),
       ];
     },
   };

@@ -108,9 +108,10 @@ export class BatchWrites {
     const { teamId } = reported;
     const { earlier } = team;
     const { write, duplicates, marks } = countOnce(reported, calls, {
-      get: (mark) => earlier.get(mark)?.count,
-      set: (mark, meaning) => void earlier.set(mark, { ...noRequest, ...rangeOfMark(meaning) }),
+      get: (mark) => earlier.get(mark)?.bodyHash,
+      set: (mark, state) => void earlier.set(mark, { ...requestOfMark(state), ...noRange }),
     });
+    for (const [mark, state] of marks) this.#addMark(teamId, mark, state);
     if (write.drafts.length === 0) {
       this.outcomes.push({ kind: 'stored', stamps: [], duplicates });
       return;
@@ -121,19 +122,18 @@ export class BatchWrites {
     const batch = this.#batchOf(teamId, team);
     const stamps = batch.append(write, (_draft, index) => packedAt(index), this.#wallUs);
     this.outcomes.push({ kind: 'stored', stamps, duplicates });
-    for (const [mark, meaning] of marks) this.#addMark(teamId, mark, meaning);
   }
 
   /** Another write of the batch may have added the same mark. */
-  #addMark(teamId: string, mark: string, meaning: number): void {
+  #addMark(teamId: string, mark: string, state: string): void {
     const name = `${teamId} ${mark}`;
+    const request = { ...requestOfMark(state), keyHash: mark };
     const added = this.#marks.get(name);
     if (added) {
-      added.count = meaning;
+      added.request = request;
       return;
     }
-    const request = { ...noRequest, keyHash: mark };
-    const row: NewRequest = { teamId, request, ...rangeOfMark(meaning) };
+    const row: NewRequest = { teamId, request, ...noRange };
     this.#marks.set(name, row);
     this.requests.push(row);
   }
@@ -152,9 +152,9 @@ export class BatchWrites {
 
 type Calls = NonNullable<TraceWrite['calls']>;
 
-/** The mark of a call is stored like a request, with what it stands for in place of the number of traces. */
-const noRequest = { bodyHash: '', rejected: null };
-const rangeOfMark = (meaning: number) => ({ firstSeq: 0, count: meaning });
+/** The mark of a call is stored like a request, with its state in place of the hash of the body. */
+const requestOfMark = (state: string) => ({ bodyHash: state, rejected: null });
+const noRange = { firstSeq: 0, count: 0 };
 
 const isLocked: WriteOutcome = {
   kind: 'failed',

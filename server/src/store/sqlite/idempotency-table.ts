@@ -14,7 +14,7 @@ export interface IdempotencyTable {
   /** Adds the request, and deletes some of the team's expired ones. */
   add(teamNo: number, request: IdempotentRequest, traces: StoredRange, nowUs: number): void;
   /** Those of the marks that were added and have not expired. */
-  findMarks(teamNo: number, marks: readonly string[], nowUs: number): Map<string, number>;
+  findMarks(teamNo: number, marks: readonly string[], nowUs: number): Map<string, string>;
   /** Adds marks or replaces them, and deletes some expired rows of the team. */
   addMarks(teamNo: number, marks: readonly Mark[], nowUs: number): void;
 }
@@ -24,6 +24,7 @@ interface StoredRange {
   count: number;
 }
 
+/** The state of a mark is in the column of the body's hash. */
 const marksOfStatement = 8;
 const requestColumns = 'key_hash, body_hash, first_seq, count, rejected, expires_at_us';
 const insertRequest = `insert or replace into idempotency (team_no, ${requestColumns}) values (?, ?, ?, ?, ?, ?, ?)`;
@@ -40,16 +41,16 @@ export function openIdempotencyTable(db: DatabaseSync): IdempotencyTable {
       limit ?3)`);
   // With a plain join, SQLite reads all rows of the team and looks for each in the list.
   const findMarks = db.prepare(`
-    select i.key_hash, i.count from json_each(?2) m cross join idempotency i
+    select i.key_hash, i.body_hash from json_each(?2) m cross join idempotency i
     where i.team_no = ?1 and i.key_hash = m.value and i.expires_at_us > ?3`);
   // As parameters: as a JSON list they took twice as long.
   const prepareInsert = (count: number) => {
     const rows = Array.from({ length: count }, (_, i) => {
-      return `(?1, ?${2 * i + 3}, '', 0, ?${2 * i + 4}, null, ?2)`;
+      return `(?1, ?${2 * i + 3}, ?${2 * i + 4}, 0, 0, null, ?2)`;
     });
     return db.prepare(`
       insert into idempotency (team_no, ${requestColumns}) values ${rows.join()}
-      on conflict do update set count = excluded.count, expires_at_us = excluded.expires_at_us`);
+      on conflict do update set body_hash = excluded.body_hash, expires_at_us = excluded.expires_at_us`);
   };
   const insertMark = prepareInsert(1);
   const insertMarks = prepareInsert(marksOfStatement);
@@ -65,7 +66,7 @@ export function openIdempotencyTable(db: DatabaseSync): IdempotencyTable {
     },
     findMarks(teamNo, marks, nowUs) {
       const rows = findMarks.all(teamNo, JSON.stringify(marks), nowUs);
-      return new Map(rows.map((row) => [row['key_hash'] as string, row['count'] as number]));
+      return new Map(rows.map((row) => [row['key_hash'] as string, row['body_hash'] as string]));
     },
     addMarks(teamNo, marks, nowUs) {
       if (marks.length === 0) return;

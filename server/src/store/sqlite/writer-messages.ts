@@ -78,13 +78,15 @@ export function unpackWrites(packed: Packed): TraceWrite[] {
 }
 
 /** Of each draft the number of its reports, then their ids. */
-type PackedCalls = readonly (string | number | null)[];
+type PackedCalls = readonly (string | number | boolean | null)[];
 
 function packCalls(calls: readonly (readonly CallIds[])[]): PackedCalls {
-  const packed: (string | number | null)[] = [];
+  const packed: (string | number | boolean | null)[] = [];
   for (const reports of calls) {
     packed.push(reports.length);
-    for (const { span, outerSpan, response } of reports) packed.push(span, outerSpan, response);
+    for (const { span, outerSpan, response, emitter, isError } of reports) {
+      packed.push(span, outerSpan, response, emitter, isError);
+    }
   }
   return packed;
 }
@@ -95,12 +97,15 @@ function unpackCalls(packed: PackedCalls): CallIds[][] {
   while (next.isMore()) {
     const reports: CallIds[] = [];
     for (let left = next.take<number>(); left > 0; left--) {
-      reports.push({ span: next.take(), outerSpan: next.take(), response: next.take() });
+      const [span, outerSpan, response] = [next.take<Id>(), next.take<Id>(), next.take<Id>()];
+      reports.push({ span, outerSpan, response, emitter: next.take(), isError: next.take() });
     }
     calls.push(reports);
   }
   return calls;
 }
+
+type Id = string | null;
 
 /** Used in place of the number of stamps. */
 const failed = -1;
