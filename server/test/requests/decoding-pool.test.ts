@@ -43,7 +43,8 @@ async function withBadThreads(
 
 const cases: readonly [BadThread, DecodingOptions, string][] = [
   ['loops', { cpuMsMax: 200, wallMsMax: 120_000 }, 'body_too_complex'],
-  ['is silent', { cpuMsMax: 120_000, wallMsMax: 200 }, 'body_too_complex'],
+  // Long enough for a thread to start on a busy machine.
+  ['is silent', { cpuMsMax: 120_000, wallMsMax: 5_000 }, 'body_too_complex'],
   ['runs out of memory', { cpuMsMax: 120_000, wallMsMax: 120_000 }, 'body_too_complex'],
   ['exits', {}, 'internal'],
   ['throws', {}, 'internal'],
@@ -116,5 +117,18 @@ test('the real thread decodes, and reports what is wrong with a body', async () 
     ]);
     return codeOf(error) === 'invalid_input';
   });
+  await pool.close();
+});
+
+test('a thread has the own prices even if the body that they came with was not valid', async () => {
+  const pool = openDecodingPool({ threadsMax: 1 });
+  const rates = { input: 2_000_000, output: 0, cacheRead: null, cacheWrite: null, reasoning: null };
+  const place = { no: 7, teamId: null, model: 'my-model', fromDay: 0 };
+  const prices = { no: 7, entries: [{ ...place, rates, setAtUs: 0, setBy: 'operator' }] };
+  const job = { ...jobOf('t', { traces: [] }), prices };
+  await assert.rejects(pool.decode(job), (error) => codeOf(error) === 'invalid_input');
+  const traces = [{ model: 'my-model', prompt_tokens: 500_000, completion_tokens: 0 }];
+  const { parts } = await pool.decode({ ...jobOf('t', { traces }), prices });
+  assert.equal(parts[0] && readPart(parts[0]).drafts[0]?.cost_usd, 1);
   await pool.close();
 });

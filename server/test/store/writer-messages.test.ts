@@ -23,6 +23,7 @@ test('every write arrives at the writer thread with its own team and drafts, wha
         request: null,
         calls: null,
         timesUs: null,
+        payloads: null,
       }));
       assert.deepEqual(unpackWrites(structuredClone(packWrites(sent))), sent);
     }),

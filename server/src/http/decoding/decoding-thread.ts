@@ -31,23 +31,25 @@ const compile = openValidators(
 const validators = new Map<object, Validator>();
 /** Small requests go first if the processors are busy. */
 const niceness = 5;
-let pricer: { no: number; of: Pricer } | null = null;
+let ownPrices = new OwnPrices([]);
+let pricer: Pricer | null = null;
 
 const tools: DecodeTools = {
   validatorOf: (schema) => validators.getOrInsertComputed(schema, () => compile({ schema })),
   async price(drafts, { prices, teamId }) {
     if (prices === null) return;
-    if (pricer?.no !== prices.no) {
-      if (prices.entries === null) throw new Error('the own prices were not sent');
-      const own = new OwnPrices(prices.entries);
-      pricer = { no: prices.no, of: openPricer(own, await loadPriceList()) };
-    }
-    for (const draft of drafts) priceDraft(pricer.of, draft, teamId, startOfCall(draft, nowUs));
+    pricer ??= openPricer(ownPrices, await loadPriceList());
+    for (const draft of drafts) priceDraft(pricer, draft, teamId, startOfCall(draft, nowUs));
   },
 };
 
 port.on('message', (job: DecodeJob) => {
   nowUs = job.nowUs;
+  // Kept even if this body turns out to be invalid: they are sent only once.
+  if (job.prices?.entries) {
+    ownPrices = new OwnPrices(job.prices.entries);
+    pricer = null;
+  }
   void decode(job, tools).catch(failed).then(answer);
 });
 // Elsewhere it would be the priority of the whole process.

@@ -53,7 +53,7 @@ export function packWrites(writes: readonly TraceWrite[]): Packed {
     const newTeamId = teamId === lastTeamId ? null : teamId;
     lastTeamId = teamId;
     packed.push(newTeamId, drafts.length, request, calls ? packCalls(calls) : null, timesUs);
-    packed.push(payloads);
+    packed.push(payloads ?? null);
     for (const draft of drafts) packDraft(packed, draft);
   }
   return packed;
