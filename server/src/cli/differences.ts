@@ -1,7 +1,7 @@
 import { Failure, reasonOf } from '../errors.ts';
 import type { Auditor } from '../store/audit.ts';
 import type { TeamSummary } from '../store/teams-and-keys.ts';
-import { examineTeam } from '../tools/verify.ts';
+import { allFindings, examineTeam } from '../tools/verify.ts';
 import type { TeamFindings } from '../tools/verify.ts';
 import { openProgress } from './progress.ts';
 
@@ -16,10 +16,8 @@ export async function differencesOf(
 ): Promise<string[]> {
   const found = await orUnreadable('storage', () => store.checkStorage());
   for (const team of teams) {
-    const look = async (): Promise<readonly string[]> => {
-      const { sequence, damaged, derived } = await treat(team, await examine(store, team));
-      return [...sequence, ...damaged, ...derived];
-    };
+    const look = async (): Promise<readonly string[]> =>
+      allFindings(await treat(team, await examine(store, team)));
     found.push(...(await orUnreadable(`team ${team.name}`, look)));
   }
   return found;

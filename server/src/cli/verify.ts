@@ -17,8 +17,8 @@ export const verify: Command = {
     ...storeFlags,
   },
   more:
-    'Recomputes every sum from the traces, compares it with the stored one, and checks every payload. You can run it while a server runs\n' +
-    'on the same database. The exit code is 0 if everything is correct. Otherwise it is 1, and the differences are printed.\n' +
+    'Recomputes every sum from the traces, compares it with the stored one, and checks every value and payload. You can run it while a\n' +
+    'server runs on the same database. The exit code is 0 if everything is correct. Otherwise it is 1, and the differences are printed.\n' +
     '\n' +
     'With --repair, sums and lookups that are wrong are built again from the traces, while the server runs. Traces are never changed: if\n' +
     'some are missing, nothing of that team is repaired, since its sums still contain them. Restore a backup in that case.',

@@ -9,6 +9,7 @@ import {
   traceFields,
 } from '../core/trace-fields.ts';
 import type { FieldKind, FieldName, PayloadName, TraceInput } from '../core/trace-fields.ts';
+import { wholeOf } from '../core/trace-rules.ts';
 import { limits } from '../limits.ts';
 import type { Check } from './trace-checks.ts';
 
@@ -53,13 +54,9 @@ const kindSchemas: Record<FieldKind, FieldSchema> = {
 };
 
 function schemaOf(name: FieldName): FieldSchema {
-  const { kind, partOf } = traceFields[name];
-  const whole = fieldNames.find((other) => other === partOf);
-  if (whole === undefined) return kindSchemas[kind];
-  const otherParts = fieldNames.filter(
-    (other) => other !== name && traceFields[other].partOf === whole,
-  );
-  return { ...kindSchemas[kind], check: { kind: 'part', whole, otherParts } };
+  const { kind } = traceFields[name];
+  const part = wholeOf(name);
+  return part ? { ...kindSchemas[kind], check: { kind: 'part', ...part } } : kindSchemas[kind];
 }
 
 /** A nullable field has a list of types instead of a union, since that gives one clear error instead of three. */

@@ -11,6 +11,8 @@ export interface NumberedTrace extends NarrowTrace, TraceStamp {
 }
 
 export interface AuditedTrace extends NumberedTrace {
+  /** Null if it is damaged. */
+  metadata: string | null;
   damaged: readonly PayloadName[];
 }
 

@@ -73,7 +73,8 @@ export function packedFromRow(row: Row): PackedTrace {
 }
 
 export function auditedFromRow(row: Row): AuditedTrace {
-  return { ...numberedFromRow(row), damaged: damagedPayloads(payloadsOfRow(row)) };
+  const { metadata, damaged = [] } = unpackPayloads(payloadsOfRow(row));
+  return { ...numberedFromRow(row), metadata, damaged };
 }
 
 export function damageFromRow(row: Row): Pick<AuditedTrace, 'seq' | 'id' | 'damaged'> {

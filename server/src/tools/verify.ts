@@ -1,4 +1,6 @@
+import { brokenRules, latestStart } from '../core/trace-rules.ts';
 import { uuidMs } from '../core/uuid.ts';
+import { limits } from '../limits.ts';
 import type { AuditedTrace, Auditor, TeamContents } from '../store/audit.ts';
 import { DamageList, FindingList } from './finding-list.ts';
 import { LookupComparison } from './lookup-comparison.ts';
@@ -10,21 +12,33 @@ export interface TeamFindings {
   /** In the sequence, the counter, and the ids: traces may be missing. */
   sequence: readonly string[];
   damaged: readonly string[];
+  /** Values that no request could have stored. */
+  invalid: readonly string[];
   /** In the marks, rollups and lookups, which can be rebuilt from the traces. */
   derived: readonly string[];
+}
+
+/** All of them in one list. */
+export function allFindings({
+  sequence,
+  damaged,
+  invalid,
+  derived,
+}: Omit<TeamFindings, 'traces'>): string[] {
+  return [...sequence, ...damaged, ...invalid, ...derived];
 }
 
 type OnProgress = (traces: number) => void;
 
 /** `examineTeam` with all findings in one list. */
 export async function verifyTeam(store: Auditor, teamId: string, onProgress?: OnProgress) {
-  const { traces, sequence, damaged, derived } = await examineTeam(store, teamId, onProgress);
-  return { traces, differences: [...sequence, ...damaged, ...derived] };
+  const { traces, ...found } = await examineTeam(store, teamId, onProgress);
+  return { traces, differences: allFindings(found) };
 }
 
 /**
  * Recomputes everything from the team's traces, compares it with the sequence, the counter, every rollup up to its mark and every
- * lookup, and checks every payload.
+ * lookup, and checks every value and payload.
  */
 export async function examineTeam(
   store: Auditor,
@@ -34,6 +48,7 @@ export async function examineTeam(
   return store.audit(teamId, async (contents) => {
     const sequence = new SequenceCheck(contents);
     const damaged = new DamageList();
+    const invalid = new FindingList('invalid values');
     const derived = new FindingList('differences of rollups and lookups');
     checkMarks(contents, derived);
     using recount = new RollupRecount(contents.marks);
@@ -44,7 +59,7 @@ export async function examineTeam(
       for (const trace of chunk) {
         sequence.check(trace);
         damaged.check(trace);
-        recount.add(trace);
+        if (checkValues(trace, invalid)) recount.add(trace);
       }
       await lookupComparison?.compare(chunk);
       onProgress(sequence.traces);
@@ -56,6 +71,7 @@ export async function examineTeam(
       traces: sequence.traces,
       sequence: sequence.findings.sentences(),
       damaged: damaged.sentences(),
+      invalid: invalid.sentences(),
       derived: derived.sentences(),
     };
   });
@@ -101,6 +117,17 @@ class SequenceCheck {
       );
     }
   }
+}
+
+/** A trace obeys the same rules as a request. Returns whether it can be added up. */
+function checkValues(trace: AuditedTrace, findings: FindingList): boolean {
+  const { seq, id, createdAtUs } = trace;
+  // The clock may have been set back a little between the check of the request and the commit.
+  const broken = brokenRules(trace, latestStart(createdAtUs) + limits.clockAheadUsMax);
+  if (broken.length === 0) return true;
+  const list = broken.map(({ name, rule }) => `${name} ${rule}`);
+  findings.add(`trace ${seq} (${id}): ${list.join('; ')}`);
+  return !broken.some(({ isWrongNumber }) => isWrongNumber);
 }
 
 function checkMarks({ lastSeq, marks }: TeamContents, findings: FindingList): void {

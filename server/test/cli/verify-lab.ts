@@ -105,6 +105,10 @@ export const damages: Damages = {
     `delete from traces where ${middle}`,
     /^team alpha: sequence: expected trace 30, found 31$/m,
   ],
+  'a value that no request could have stored': [
+    `update traces set run_id = '${'ab'.repeat(5000)}' where ${middle}`,
+    /^team alpha: trace 30 \([0-9a-f-]+\): run_id must be at most 255 characters long$/m,
+  ],
   'the last trace deleted': [
     `delete from traces where ${last}`,
     /^team alpha: counter: last sequence number is 60, but the last trace has 59$/m,

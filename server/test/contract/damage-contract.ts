@@ -4,11 +4,29 @@ import { draftTrace } from '../../src/core/trace.ts';
 import type { Trace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
 import type { Store } from '../../src/store/store.ts';
-import { verifyTeam } from '../../src/tools/verify.ts';
+import { examineTeam, verifyTeam } from '../../src/tools/verify.ts';
 import { flipBytes } from '../support/store-place.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
 const long = 'Some text that is worth compressing. '.repeat(100);
+
+const bad: [column: string, value: string, finding: string][] = [
+  ['run_id', `'${'ab'.repeat(5000)}'`, 'run_id must be at most 255 characters long'],
+  ['model', "''", 'model must not be empty'],
+  [
+    'user_identifier',
+    `'a${String.fromCharCode(10)}b'`,
+    'user_identifier must not contain control characters',
+  ],
+  ['latency_ms', '-1', 'latency_ms must be at least 0'],
+  ['cost_usd', '1e7', 'cost_usd must be at most 1000000'],
+  ['cache_read_tokens', '5', 'cache_read_tokens must not be more than prompt_tokens'],
+  [
+    'started_at_us',
+    '1',
+    "started_at must be from 2000-01-01 to 24 hours ahead of the server's clock",
+  ],
+];
 
 /** What every store must do with payloads that were damaged on its disk. */
 export function describeDamageContract(name: string, prepare: () => Promise<StoreUnderTest>): void {
@@ -29,7 +47,12 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
     async function teamWith(count: number, text: string): Promise<string> {
       const { team } = await store.ensureTeam(`damage-${++teams}`, 1);
       const drafts = Array.from({ length: count }, (_, i) =>
-        draftTrace({ model: `m${i + 1}`, input: `${i} ${text}`, output: `${i} out ${text}` }),
+        draftTrace({
+          model: `m${i + 1}`,
+          prompt_tokens: 4,
+          input: `${i} ${text}`,
+          output: `${i} out ${text}`,
+        }),
       );
       await store.append([{ teamId: team.id, drafts }]);
       return team.id;
@@ -115,6 +138,19 @@ export function describeDamageContract(name: string, prepare: () => Promise<Stor
         `trace 2 (${second?.id}): damaged input, output`,
         `trace 5 (${newest?.id}): damaged input, output`,
       ]);
+    });
+
+    test('verify names values that no request could have stored', async () => {
+      const teamId = await teamWith(bad.length, 'short');
+      for (const [i, [column, value]] of bad.entries()) {
+        await stage.overwriteValue(teamId, i + 1, column, value);
+      }
+      const { invalid } = await examineTeam(store, teamId);
+      const traces = (await pageOf(teamId)).toReversed();
+      assert.deepEqual(
+        invalid,
+        bad.map(([, , finding], i) => `trace ${i + 1} (${traces[i]?.id}): ${finding}`),
+      );
     });
 
     test('verify lists a bounded number of damaged traces, and counts the others', async () => {

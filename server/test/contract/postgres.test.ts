@@ -27,6 +27,12 @@ describeStoreContract('PostgreSQL', async () => {
       return () => client.end();
     },
     open: (options) => openPostgresStore({ ...options, url }),
+    overwriteValue: async (teamId, seq, column, value) => {
+      await runSql(
+        { kind: 'postgres', url },
+        `update traces set ${column} = ${value} where team_id = '${teamId}' and seq = ${seq}`,
+      );
+    },
     overwriteInput: async (teamId, seq, bytes) => {
       await runSql(
         { kind: 'postgres', url },

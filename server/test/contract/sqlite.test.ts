@@ -20,6 +20,12 @@ describeStoreContract('SQLite', async () => {
     // Rows are removed in many transactions, so a kill finds some of them.
     holdRollups: async () => async () => {},
     open: (options) => openSqliteStore({ ...options, path }),
+    overwriteValue: async (teamId, seq, column, value) => {
+      await runSql(
+        { kind: 'sqlite', path },
+        `update traces set ${column} = ${value} where key = (select no from teams where id = '${teamId}') << 40 | ${seq}`,
+      );
+    },
     overwriteInput: async (teamId, seq, bytes) => {
       await runSql(
         { kind: 'sqlite', path },

@@ -25,6 +25,8 @@ export interface StoreUnderTest {
   open(options: StoreOptions): Promise<Store>;
   /** Changes stored bytes behind the store's back. */
   overwriteInput(teamId: string, seq: number, bytes: Uint8Array): Promise<void>;
+  /** The same for a narrow column. The value is SQL. */
+  overwriteValue(teamId: string, seq: number, column: string, value: string): Promise<void>;
   /** As `--database` names it. */
   database: string;
   /** The generations of a team's rollups and marks. */

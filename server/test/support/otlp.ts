@@ -39,7 +39,7 @@ export function otlpValue(value: Plain): OtlpValue {
   if (typeof value === 'string') return { stringValue: value };
   if (typeof value === 'boolean') return { boolValue: value };
   if (typeof value === 'number') {
-    return Number.isInteger(value) ? { intValue: String(value) } : { doubleValue: value };
+    return Number.isSafeInteger(value) ? { intValue: String(value) } : { doubleValue: value };
   }
   if (Array.isArray(value)) return { arrayValue: { values: value.map(otlpValue) } };
   return { kvlistValue: { values: otlpAttributes(value as Record<string, Plain>) } };

@@ -14,7 +14,7 @@ export function randomDraft(random: () => number, nowUs: number): TraceDraft {
     session_id: `session-${number(2_000)}`,
     status: pick(random, ['success', 'success', 'success', 'error']),
     error_type: pick(random, [null, 'timeout', 'rate_limit']),
-    prompt_tokens: number(10_000),
+    prompt_tokens: 500 + number(10_000),
     cache_read_tokens: number(500),
     completion_tokens: number(2_000),
     latency_ms: pick(random, [null, number(90), number(60_000)]),

@@ -1,17 +1,19 @@
 import { compile } from '../../core/compile.ts';
 import { fieldNames, traceFields } from '../../core/trace-fields.ts';
 import type { FieldName, TraceDraft } from '../../core/trace-fields.ts';
+import { brokenRules, latestStart } from '../../core/trace-rules.ts';
 import { limits } from '../../limits.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
 import { namesByRow, rowIndex } from './attributes.ts';
 import { addFacts, callTable, units } from './call-table.ts';
 import type { Row, RowIndex } from './call-table.ts';
 import { factsOf } from './call-facts.ts';
+import { labelOf } from './call-label.ts';
 import { idsOf } from './call-ids.ts';
 import { agentOf, isModelCall } from './call-rules.ts';
 import { includeParts } from './token-parts.ts';
 import { RejectedSignal } from './signal.ts';
-import type { AttributeValue, Attributes, Signal } from './signal.ts';
+import type { Attributes, Signal } from './signal.ts';
 
 /** A call as it is stored, and the ids by which it is recognized. */
 export interface Call {
@@ -42,6 +44,8 @@ function readCall(signal: Signal, nowUs: number): Call {
   const separate = isAnthropicCount(attributes) ? 'cached' : (agent?.separate ?? null);
   includeParts(draft, numberIn(attributes, 'totalTokens'), separate);
   addFacts(draft, factsOf(signal, nowUs));
+  const [broken] = brokenRules(draft, latestStart(nowUs));
+  if (broken) throw new RejectedSignal(`${broken.name} ${broken.rule}`);
   const { app, startUs, endUs } = signal;
   return { draft, ids: idsOf(signal, draft), app, startUs, endUs };
 }
@@ -54,9 +58,10 @@ function isAnthropicCount(attributes: Attributes): boolean {
 
 /** Logfire reports the end of a stream as a span without a length, and how long the stream took as an attribute. */
 function stretchMoment(signal: Signal): void {
-  if (signal.kind !== 'span' || signal.startUs !== signal.endUs) return;
-  const seconds = numberIn(signal.attributes, 'momentSeconds') ?? 0;
-  if (seconds > 0) signal.startUs = Math.max(0, Math.round(signal.endUs - seconds * 1_000_000));
+  const { kind, startUs, endUs, attributes } = signal;
+  if (kind !== 'span' || startUs !== endUs || startUs === 0) return;
+  const seconds = numberIn(attributes, 'momentSeconds') ?? 0;
+  if (seconds > 0) signal.startUs = Math.max(1, Math.round(endUs - seconds * 1_000_000));
 }
 
 // --- Fields ---
@@ -87,32 +92,6 @@ function label(row: RowIndex, attributes: Attributes, resource: Attributes): str
   const shared = resource.value(row);
   return shared === undefined ? null : labelOf(shared, nameAt(row, resource));
 }
-
-const controlCharacters = /\p{Cc}/u;
-const eachControlCharacter = /\p{Cc}+/gu;
-
-/** As callers of `POST /traces` must send it: cut to its length, without control characters. */
-function labelOf(value: AttributeValue, name: string): string | null {
-  if (value === null || typeof value === 'object') return null;
-  // A character has at most two code units.
-  const text = String(value).slice(0, 2 * limits.labelCharsMax);
-  const plain = controlCharacters.test(text) ? text.replaceAll(eachControlCharacter, ' ') : text;
-  const adapted = (adapt[name]?.(plain) ?? plain).toWellFormed();
-  if (adapted.length <= limits.labelCharsMax) return adapted || null;
-  return Array.from(adapted).slice(0, limits.labelCharsMax).join('');
-}
-
-/** The AI SDK adds the API to the name of the provider. */
-const apiOfProvider = /\.(?:chat|responses|messages|completion|embedding)$/;
-
-/** Names of providers, which emitters write in several ways: `OpenAI`, `openai.chat`. */
-const adapt: Readonly<Record<string, (text: string) => string>> = {
-  'gen_ai.system': (text) => text.toLowerCase().replace(apiOfProvider, ''),
-  'gen_ai.provider.name': (text) => text.replace(apiOfProvider, ''),
-  'llm.system': (text) => text.toLowerCase(),
-  'ai.model.provider': (text) => text.split('.', 1)[0] ?? text,
-  'service.name': (text) => (text.startsWith('unknown_service') ? '' : text),
-};
 
 function count(row: RowIndex, attributes: Attributes): number | null {
   const value = numberAt(row, attributes);

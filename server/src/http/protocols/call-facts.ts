@@ -1,8 +1,9 @@
-import { dayOf, formatDay } from '../../core/clock.ts';
+import { isStart, latestStart, startRule } from '../../core/trace-rules.ts';
 import { limits } from '../../limits.ts';
 import { rowIndex } from './attributes.ts';
 import type { SignalFacts } from './call-table.ts';
-import { isErrorEvent } from './call-rules.ts';
+import { labelOf } from './call-label.ts';
+import { isErrorEvent, litellmScope } from './call-rules.ts';
 import { inputOf, outputOf } from './call-text.ts';
 import { RejectedSignal } from './signal.ts';
 import type { Signal } from './signal.ts';
@@ -11,7 +12,7 @@ import type { Signal } from './signal.ts';
 export function factsOf(signal: Signal, nowUs: number): SignalFacts {
   const { kind, startUs, endUs, traceId } = signal;
   const isSpan = kind === 'span';
-  checkTime(isSpan ? startUs : endUs, nowUs);
+  checkTime(signal, nowUs);
   const isTimed = isSpan && startUs !== 0 && endUs >= startUs;
   const isError = hasFailed(signal);
   const { message, type } = isError ? exceptionOf(signal) : noException;
@@ -29,20 +30,18 @@ export function factsOf(signal: Signal, nowUs: number): SignalFacts {
 }
 
 function durationMs(us: number): number {
-  return Math.min(Math.round(us / 1000), limits.countMax);
+  const ms = Math.round(us / 1000);
+  if (ms > limits.countMax) throw new RejectedSignal(`it took longer than ${limits.countMax} ms`);
+  return ms;
 }
 
-/** As for `POST /traces`. A record without a time gets that of its arrival. */
-function checkTime(us: number, nowUs: number): void {
-  if (us === 0) return;
-  if (us < limits.startedAtUsMin) throw new RejectedSignal(`its time is before ${earliestDay}`);
-  if (us > nowUs + limits.startedAtAheadUsMax) {
-    throw new RejectedSignal(`its time is more than ${hoursAheadMax} hours ahead of the server's`);
-  }
+/** As for `POST /traces`. A signal without a time gets that of its arrival. */
+function checkTime({ kind, scope, startUs, endUs }: Signal, nowUs: number): void {
+  const us = kind === 'span' ? startUs : endUs;
+  if (us === 0 || isStart(us, latestStart(nowUs))) return;
+  const ofOtlp = kind === 'span' ? 'startTimeUnixNano' : 'timeUnixNano';
+  throw new RejectedSignal(`${scope === litellmScope ? 'startTime' : ofOtlp} ${startRule}`);
 }
-
-const earliestDay = formatDay(dayOf(limits.startedAtUsMin));
-const hoursAheadMax = limits.startedAtAheadUsMax / 3_600_000_000;
 
 function hasFailed(signal: Signal): boolean {
   const { attributes } = signal;
@@ -63,10 +62,6 @@ function exceptionOf({ statusMessage, events }: Signal) {
   const type = exception['exception.type'];
   return {
     message: typeof message === 'string' && message !== '' ? message.toWellFormed() : null,
-    type: typeof type === 'string' && isLabel(type) ? type : null,
+    type: type === undefined ? null : labelOf(type, ''),
   };
-}
-
-function isLabel(text: string): boolean {
-  return text !== '' && text.length <= limits.labelCharsMax && !/\p{Cc}/u.test(text);
 }

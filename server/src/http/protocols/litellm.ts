@@ -4,7 +4,7 @@ import type { JsonBounds } from '../decoding/bounded-json.ts';
 import { limits } from '../../limits.ts';
 import { ReadValue, SlotAttributes, isEmpty, nameCharsMax } from './attributes.ts';
 import { litellmScope } from './call-rules.ts';
-import { openSignal, tooManySignals } from './otlp-signals.ts';
+import { atLeastOne, openSignal, tooManySignals } from './otlp-signals.ts';
 import type { Signals } from './otlp-signals.ts';
 import { isObject } from './signal.ts';
 import type { AttributeValue, Signal } from './signal.ts';
@@ -102,5 +102,8 @@ function withoutEmpty(message: AttributeValue): AttributeValue {
 
 /** Times are seconds since 1970. */
 function microseconds(seconds: AttributeValue | undefined): number {
-  return typeof seconds === 'number' && seconds > 0 ? Math.round(seconds * 1_000_000) : 0;
+  if (typeof seconds !== 'number') return 0;
+  return seconds > 0
+    ? atLeastOne(seconds, Math.round(seconds * 1_000_000))
+    : Math.floor(seconds * 1_000_000) + 0;
 }

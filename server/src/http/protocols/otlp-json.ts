@@ -1,6 +1,8 @@
 import { limits } from '../../limits.ts';
 import { SlotAttributes, isEmpty } from './attributes.ts';
 import {
+  atLeastOne,
+  idOrNone,
   isEventOfInterest,
   openSignal,
   tooDeep,
@@ -204,13 +206,18 @@ function textIn(holder: Fields, name: string): string {
 /** Hexadecimal, not the base64 that JSON of protobuf usually has. */
 function idIn(fields: Fields, name: string): string {
   const id = textIn(fields, name).toLowerCase();
-  return /^[0-9a-f]{1,64}$/.test(id) && !/^0+$/.test(id) ? id : '';
+  return /^[0-9a-f]+$/.test(id) ? idOrNone(id) : '';
 }
 
+/** A number of nanoseconds, or its digits, as microseconds. */
 function microseconds(fields: Fields, name: string): number {
   const value = fields[name];
-  if (typeof value === 'number') return Math.floor(value / 1000);
-  return typeof value === 'string' && /^\d{1,20}$/.test(value) ? Number(value.slice(0, -3)) : 0;
+  if (value === undefined || value === null || value === '') return 0;
+  if (typeof value === 'number' && value >= 0) return atLeastOne(value, Math.floor(value / 1000));
+  if (typeof value !== 'string' || !/^\d{1,20}$/.test(value)) {
+    return malformed(name, 'a number of nanoseconds');
+  }
+  return atLeastOne(Number(value), Number(value.slice(0, -3)));
 }
 
 const isFields: (value: unknown) => value is Fields = isObject;

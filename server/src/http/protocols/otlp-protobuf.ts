@@ -2,7 +2,14 @@ import { limits } from '../../limits.ts';
 import { SlotAttributes, nameCharsMax } from './attributes.ts';
 import { findSignals } from './otlp-parts.ts';
 import type { ScopePart } from './otlp-parts.ts';
-import { isEventOfInterest, openSignal, tooManyAttributes } from './otlp-signals.ts';
+import {
+  atLeastOne,
+  idCharsMax,
+  idOrNone,
+  isEventOfInterest,
+  openSignal,
+  tooManyAttributes,
+} from './otlp-signals.ts';
 import type { Signals } from './otlp-signals.ts';
 import { ValueReader, isEmptyText, isShortText } from './protobuf-values.ts';
 import { ProtobufReader, eachField, wire, within } from './protobuf-reader.ts';
@@ -203,9 +210,13 @@ class SignalReader {
   }
 
   #id(): string {
-    this.#reader.expect(wire.bytes);
-    const id = this.#reader.hex();
-    return /^0*$/.test(id) ? '' : id;
+    const reader = this.#reader;
+    reader.expect(wire.bytes);
+    const length = reader.length();
+    const start = reader.at;
+    reader.at += length;
+    if (2 * length > idCharsMax) return '';
+    return idOrNone(reader.buffer.toString('hex', start, reader.at));
   }
 
   #text(): string {
@@ -214,8 +225,10 @@ class SignalReader {
   }
 
   #microseconds(): number {
-    this.#reader.expect(wire.fixed64);
-    return this.#reader.thousands();
+    const reader = this.#reader;
+    reader.expect(wire.fixed64);
+    const isSet = !reader.isZero64();
+    return atLeastOne(isSet ? 1 : 0, reader.thousands());
   }
 
   #readStatus(): void {

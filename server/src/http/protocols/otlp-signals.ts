@@ -37,6 +37,19 @@ export function isEventOfInterest(name: string): boolean {
   return name === 'exception' || (name.startsWith('gen_ai.') && name !== 'gen_ai.content.chunk');
 }
 
+/** OTLP has ids of 16 and 8 bytes, and some emitters others. What is far too long, or only zeros, is no id. */
+export function idOrNone(hex: string): string {
+  return hex.length > idCharsMax || /^0*$/.test(hex) ? '' : hex;
+}
+
+/** In hexadecimal digits. */
+export const idCharsMax = 64;
+
+/** Microseconds are 0 if no time was sent, so a few nanoseconds after 1970 must not become 0. */
+export function atLeastOne(sent: number, us: number): number {
+  return sent === 0 ? 0 : Math.max(1, us);
+}
+
 export function tooManySignals(): never {
   return fail('body_too_large', {
     say: `The request has more than ${limits.otlpSignalsMax} spans or log records. Send smaller batches.`,

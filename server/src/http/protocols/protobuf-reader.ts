@@ -84,6 +84,12 @@ export class ProtobufReader {
     return Math.floor(high / 1000) * 0x1_0000_0000 + Math.floor(rest / 1000);
   }
 
+  /** Whether the next 64 bits are a zero. Does not read them. */
+  isZero64(): boolean {
+    if (this.at + 8 > this.end) malformed('a number is cut off');
+    return this.buffer.readUInt32LE(this.at) === 0 && this.buffer.readUInt32LE(this.at + 4) === 0;
+  }
+
   double(): number {
     if (this.at + 8 > this.end) malformed('a number is cut off');
     const value = this.buffer.readDoubleLE(this.at);
@@ -104,13 +110,6 @@ export class ProtobufReader {
     const start = this.at;
     this.at += length;
     return this.buffer.toString('utf8', start, this.at);
-  }
-
-  hex(): string {
-    const length = this.length();
-    const start = this.at;
-    this.at += length;
-    return this.buffer.toString('hex', start, this.at);
   }
 
   /** Skips the value of the field that `next` found. */
