@@ -207,7 +207,10 @@ function connects(earlier: readonly Call[], request: readonly Call[]): boolean {
 
 /** Joins the reports of a request as the service does. Drafts are changed by it, so it works on copies. */
 export function joined(request: readonly Call[]): ReportedCall[] {
-  return joinReports(request.map((call) => ({ ...call, draft: { ...call.draft } })));
+  return joinReports(
+    request.map((call) => ({ ...call, draft: { ...call.draft } })),
+    Infinity,
+  );
 }
 
 /** The input tokens of each call, ascending. */

@@ -3,8 +3,11 @@ import { test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { TraceInput } from '../../src/core/trace-fields.ts';
 import type { Call } from '../../src/http/protocols/call-draft.ts';
+import { limits } from '../../src/limits.ts';
 import type { CallIds } from '../../src/store/trace-writer.ts';
-import { joinReports } from '../../src/http/protocols/same-calls.ts';
+import { joinReports as join } from '../../src/http/protocols/same-calls.ts';
+
+const joinReports = (calls: readonly Call[]) => join(calls, limits.bodyBytesMax);
 
 interface Wishes extends Partial<Omit<Call, 'draft' | 'ids'> & CallIds> {
   draft?: Partial<TraceInput>;

@@ -1,5 +1,3 @@
-import { payloadNames } from '../../core/trace-fields.ts';
-import type { TraceDraft } from '../../core/trace-fields.ts';
 import { fail } from '../../errors.ts';
 import type { DecodeJob, DecodedSignals } from '../decoding/decode-job.ts';
 import { callOf } from './call-draft.ts';
@@ -9,6 +7,7 @@ import { joinReports } from './same-calls.ts';
 import type { ReportedCall } from './same-calls.ts';
 import { RejectedSignal, reasonToReject } from './signal.ts';
 import type { Signal } from './signal.ts';
+import { textBytesOf } from './text-bytes.ts';
 
 /** The model calls among the signals of a request, each once. */
 export function readCalls(
@@ -41,7 +40,7 @@ export function readCalls(
       }
     }
   }
-  const joined = joinReports(calls);
+  const joined = joinReports(calls, traceBytesMax);
   return {
     calls: joined,
     signals: {
@@ -65,10 +64,4 @@ function readCall(signal: Signal, nowUs: number, textBytesMax: number): Call | s
   } catch (error) {
     return reasonToReject(error);
   }
-}
-
-function textBytesOf(draft: TraceDraft): number {
-  let bytes = 0;
-  for (const name of payloadNames) bytes += Buffer.byteLength(draft[name] ?? '');
-  return bytes;
 }

@@ -1,9 +1,10 @@
-import { fieldNames, summedNames } from '../../core/trace-fields.ts';
+import { narrowNames, payloadNames, summedNames } from '../../core/trace-fields.ts';
 import type { FieldName, TraceDraft } from '../../core/trace-fields.ts';
 import { reportSameCall } from '../../store/span-mark.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
 import type { Call } from './call-draft.ts';
 import { DisjointSets } from './disjoint-sets.ts';
+import { textBytesOf } from './text-bytes.ts';
 
 /** A call with everything that was reported of it, in one request. */
 export interface ReportedCall {
@@ -15,7 +16,7 @@ export interface ReportedCall {
  * Joins the reports of the same call in one request: a call may be reported by an SDK, by the instrumentation around it and by a framework,
  * and the first of them often lacks the texts. The result does not depend on the order of the reports: docs/decisions/0021-reports-of-one-call.md.
  */
-export function joinReports(calls: readonly Call[]): ReportedCall[] {
+export function joinReports(calls: readonly Call[], textBytesMax: number): ReportedCall[] {
   const sets = new DisjointSets(calls.length);
   const spans = joinEqualIds(calls, sets);
   const emitters = new Set(calls.map(({ ids }) => ids.emitter));
@@ -26,7 +27,9 @@ export function joinReports(calls: readonly Call[]): ReportedCall[] {
   }
   return sets.groups().map((indexes) => {
     const reports = indexes.map((i) => calls[i] as Call);
-    return reports.length === 1 ? alone(reports[0] as Call) : merged(reports.sort(innerFirst));
+    return reports.length === 1
+      ? alone(reports[0] as Call)
+      : merged(reports.sort(innerFirst), textBytesMax);
   });
 }
 
@@ -189,11 +192,11 @@ function alone({ draft, ids }: Call): ReportedCall {
   return { draft, ids: [ids] };
 }
 
-function merged(reports: readonly Call[]): ReportedCall {
+function merged(reports: readonly Call[], textBytesMax: number): ReportedCall {
   const [first, ...others] = reports as [Call, ...Call[]];
   const { draft, startUs, endUs } = first;
   const all: Merged = { draft, startUs, endUs, tokensUs: durationOf(first) };
-  for (const other of others) merge(all, other);
+  for (const other of others) merge(all, other, textBytesMax);
   return { draft: all.draft, ids: reports.map(({ ids }) => ids) };
 }
 
@@ -206,7 +209,7 @@ function endsAlike(one: TraceDraft, other: TraceDraft): boolean {
  * the other. The tokens are those of the innermost report: some instrumentations add up streamed counts wrongly. If they disagree about
  * how the call ended, the innermost report stays as it is.
  */
-function merge(all: Merged, call: Call): void {
+function merge(all: Merged, call: Call, textBytesMax: number): void {
   if (!endsAlike(all.draft, call.draft)) return;
   const tokensUs = durationOf(call);
   const isInner = tokensUs < all.tokensUs && hasTokens(call.draft);
@@ -217,7 +220,7 @@ function merge(all: Merged, call: Call): void {
   const texts = textsIn(call.draft) - textsIn(all.draft);
   const isBetter = texts > 0 || (texts === 0 && isWider);
   const [base, other] = isBetter ? [call.draft, all.draft] : [all.draft, call.draft];
-  fillFrom(base, other);
+  fillFrom(base, other, textBytesMax);
   all.draft = Object.assign(base, counts);
   all.startUs = Math.min(all.startUs, call.startUs);
   all.endUs = Math.max(all.endUs, call.endUs);
@@ -235,7 +238,13 @@ function textsIn({ input, output }: TraceDraft): number {
   return (input === null ? 0 : 1) + (output === null ? 0 : 1);
 }
 
-function fillFrom(base: TraceDraft, other: TraceDraft): void {
+/** A text that would make the trace too long is left out. */
+function fillFrom(base: TraceDraft, other: TraceDraft, textBytesMax: number): void {
   const values: Partial<Record<FieldName, unknown>> = base;
-  for (const name of fieldNames) values[name] ??= other[name];
+  for (const name of narrowNames) values[name] ??= other[name];
+  for (const name of payloadNames) {
+    const text = other[name];
+    if (base[name] !== null || text === null) continue;
+    if (textBytesOf(base) + Buffer.byteLength(text) <= textBytesMax) base[name] = text;
+  }
 }
