@@ -98,8 +98,9 @@ function joinAlike(calls: readonly Call[], sets: DisjointSets, emitters: number)
     const open = byOutcome.getOrInsertComputed(outcomeOf(call), () => new Map<string, number[]>());
     /** The place of the first report in `indexes` that may be of the same call. */
     let found = Infinity;
-    for (const [emitter, orders] of open) {
-      if (emitter === call.ids.emitter) continue;
+    const own = listOf(call, ofCall);
+    for (const [list, orders] of open) {
+      if (!mayMatch(list, own)) continue;
       // Reports whose calls have ended or are complete are never looked at again.
       const left = orders.filter((k) => {
         const other = indexes[k] as number;
@@ -107,14 +108,14 @@ function joinAlike(calls: readonly Call[], sets: DisjointSets, emitters: number)
           (calls[other] as Call).endUs >= call.startUs && knownOf(other).emitters.size < emitters
         );
       });
-      open.set(emitter, left);
+      open.set(list, left);
       const first = left.find((k) => {
         const other = indexes[k] as number;
         return mayBeSame(knownOf(other), ofCall) && isMeanwhile(calls[other] as Call, call);
       });
       found = Math.min(found, first ?? Infinity);
     }
-    open.getOrInsertComputed(call.ids.emitter, () => []).push(order);
+    open.getOrInsertComputed(own, () => []).push(order);
     if (found === Infinity) continue;
     const other = indexes[found] as number;
     const joined = union(knownOf(other), ofCall);
@@ -122,6 +123,18 @@ function joinAlike(calls: readonly Call[], sets: DisjointSets, emitters: number)
     known.set(sets.find(i), joined);
   }
 }
+
+/** Reports are compared with those in other lists only, so that thousands of one kind are not compared with each other. */
+function listOf({ ids: { emitter } }: Call, { responses }: KnownOfCall): string {
+  return `${responses.size > 0 ? hasResponse : ' '}${emitter}`;
+}
+
+function mayMatch(one: string, other: string): boolean {
+  const haveResponses = one.startsWith(hasResponse) && other.startsWith(hasResponse);
+  return !haveResponses && one.slice(1) !== other.slice(1);
+}
+
+const hasResponse = 'r';
 
 interface KnownOfCall {
   emitters: Set<string>;
