@@ -192,7 +192,7 @@ test('a backup shows the store when the backup began, even under constant commit
   writer.exec('pragma synchronous = off');
   const write = writer.prepare('insert or replace into key_uses values (?, ?)');
   const child = spawnCli(['backup', file, '--database', tool.database]);
-  const patience = setTimeout(() => child.kill('SIGKILL'), 15_000);
+  const patience = setTimeout(() => child.kill('SIGKILL'), 120_000);
   let isOver = false;
   const ended = new Promise<number | null>((resolve) => child.once('close', resolve));
   void ended.then(() => (isOver = true));
@@ -251,16 +251,21 @@ test('a killed backup leaves no file of that name, and the next one succeeds', a
   const folder = join(dirname(tool.path), 'backups');
   mkdirSync(folder);
   const file = join(folder, 'copy.db');
-  const child = spawnCli(['backup', file, '--database', tool.database]);
-  const ended = new Promise<NodeJS.Signals | null>((resolve) =>
-    child.once('close', (_code, signal) => resolve(signal)),
-  );
-  // No pause, so that it is caught in the act.
-  const untilMs = performance.now() + 20_000;
-  while (!existsSync(`${file}.part`) && performance.now() < untilMs);
-  child.kill('SIGKILL');
-  assert.equal(await ended, 'SIGKILL');
-  assert.ok(existsSync(`${file}.part`), 'it had begun');
+  // A busy machine may stop this process for so long that a backup ends before it is killed.
+  for (let attempt = 1, isCaught = false; !isCaught; attempt++) {
+    const child = spawnCli(['backup', file, '--database', tool.database]);
+    const ended = new Promise<NodeJS.Signals | null>((resolve) =>
+      child.once('close', (_code, signal) => resolve(signal)),
+    );
+    // No pause, so that it is caught in the act.
+    const untilMs = performance.now() + 120_000;
+    while (!existsSync(`${file}.part`) && !existsSync(file) && performance.now() < untilMs);
+    child.kill('SIGKILL');
+    isCaught = (await ended) === 'SIGKILL' && existsSync(`${file}.part`);
+    if (isCaught) break;
+    assert.ok(attempt < 10, 'every backup ended before it was killed');
+    rmSync(file, { force: true });
+  }
   assert.ok(!existsSync(file), 'what is not whole has no name');
   assert.equal((await tool.json<BackupJson>('backup', file)).traces, 48);
   assert.deepEqual(readdirSync(folder), ['copy.db']);

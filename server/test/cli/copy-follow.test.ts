@@ -78,7 +78,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       await load.begun();
 
       const copy = startFollowing(t, source, target);
-      await eventually('a copy that has caught up', 90_000, () => copy.stderr() !== '');
+      await eventually('a copy that has caught up', 120_000, () => copy.stderr() !== '');
       assert.match(
         copy.stderr(),
         /^Caught up\. To finish the copy, stop the servers on the source \(.*server.*\)/,
@@ -87,7 +87,7 @@ describe('tracetally copy --follow', { concurrency: 2 }, () => {
       assert.ok(caughtUp > 6000, `${caughtUp} traces`);
       await eventually(
         'copies of later traces',
-        30_000,
+        120_000,
         async () => (await tracesIn(target)) > caughtUp,
       );
       const keys = await withStoreAt(target, (store) => store.keys(null));

@@ -316,7 +316,7 @@ describe(
         assert.equal((await postTrace(server.url, key)).status, 201, 'the server works on');
         assert.equal(await server.end('SIGTERM'), 0);
         // A database may notice a moment later that a connection is gone.
-        await eventually('a source without a server', 30_000, () =>
+        await eventually('a source without a server', 120_000, () =>
           withStoreAt(source, async (store) => (await store.claim()) === null),
         );
         assert.equal((await copyAll(source, target)).copied, 2);

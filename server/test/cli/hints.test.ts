@@ -175,7 +175,7 @@ describe('hints can be pasted unchanged', { concurrency: 2 }, () => {
       await ended;
     });
     const url = `http://127.0.0.1:${port}/tally`;
-    await eventually('the server', 15_000, async () =>
+    await eventually('the server', 120_000, async () =>
       fetch(`${url}/healthz`).then(
         (response) => response.ok || null,
         () => null,

@@ -33,7 +33,7 @@ async function listed(keyId: string): Promise<ListedKey> {
 async function msUntilRefused(key: string): Promise<{ ms: number; code: string }> {
   const startMs = performance.now();
   let ms = 0;
-  const code = await eventually('the refusal', 30_000, async () => {
+  const code = await eventually('the refusal', 120_000, async () => {
     const askedAfterMs = performance.now() - startMs;
     const { status, body } = await call(`${server.url}/analytics/overview`, key);
     if (status === 200) {
@@ -111,47 +111,54 @@ describe('keys and teams while a server runs', { concurrency: 2 }, () => {
   });
 
   test('a key with --expires 3s works until its time and not after', async () => {
-    const made = await tool.json<NewKeyJson>('keys', 'create', '--team', 'e', '--expires', '3s');
-    const endMs = Date.parse(made.expires ?? '');
-    assert.ok(endMs - Date.now() <= 3000, `it expires at ${made.expires}`);
     let accepted = 0;
-    for (;;) {
-      const askedMs = Date.now();
-      const { status, body } = await postTrace(server.url, made.key);
-      if (Date.now() < endMs) assert.equal(status, 201, 'refused before its time');
-      if (askedMs > endMs) assert.equal(status, 401, 'accepted after its time');
-      if (status === 401) {
-        assert.equal(body.code, 'key_expired');
-        break;
+    // A very busy machine may need more than three seconds for the first use.
+    for (const lifeS of [3, 10, 30]) {
+      const expires = ['--expires', `${lifeS}s`];
+      const made = await tool.json<NewKeyJson>('keys', 'create', '--team', 'e', ...expires);
+      const endMs = Date.parse(made.expires ?? '');
+      assert.ok(endMs - Date.now() <= 1_000 * lifeS, `it expires at ${made.expires}`);
+      for (;;) {
+        const askedMs = Date.now();
+        const { status, body } = await postTrace(server.url, made.key);
+        if (Date.now() < endMs) assert.equal(status, 201, 'refused before its time');
+        if (askedMs > endMs) assert.equal(status, 401, 'accepted after its time');
+        if (status === 401) {
+          assert.equal(body.code, 'key_expired');
+          break;
+        }
+        accepted += 1;
+        await sleep(50);
       }
-      accepted += 1;
-      await sleep(50);
+      assert.equal((await listed(made.key_id)).state, 'expired');
+      if (accepted > 0) break;
     }
     assert.ok(accepted > 0, 'it never worked');
-    assert.equal((await listed(made.key_id)).state, 'expired');
   });
 
   test('after a rotation both keys work, and the new one is like the old one', async () => {
     const create = ['keys', 'create', '--team', 'r', '--name', 'batch', '--scope', 'ingest'];
+    const createdMs = Date.now();
     const old = await tool.json<NewKeyJson>(...create, '--expires', '90d');
+    const rotatedMs = Date.now();
     const fresh = await tool.json<NewKeyJson>('keys', 'rotate', old.key_id, '--overlap', '1h');
+    const doneMs = Date.now();
     assert.notEqual(fresh.key, old.key);
     assert.notEqual(fresh.key_id, old.key_id);
     const { key: _a, key_id: _b, expires: oldEnd, ...kept } = old;
     const { key: _c, key_id: _d, expires: freshEnd, ...inherited } = fresh;
     assert.deepEqual(inherited, kept);
     const laterMs = Date.parse(freshEnd ?? '') - Date.parse(oldEnd ?? '');
-    assert.ok(laterMs > 0 && laterMs < 60_000, 'the new key does not live as long as the old one');
+    const isAsLong = laterMs > 0 && laterMs <= doneMs - createdMs + 1;
+    assert.ok(isAsLong, 'the new key does not live as long as the old one');
 
     // Longer than the server caches a key, so that it asks the store about both.
     await sleep(limits.keyCacheTtlMs + 100);
     assert.equal((await postTrace(server.url, old.key)).status, 201);
     assert.equal((await postTrace(server.url, fresh.key)).status, 201);
-    const oldLeftMs = Date.parse((await listed(old.key_id)).expires ?? '') - Date.now();
-    assert.ok(
-      oldLeftMs > 3_500_000 && oldLeftMs <= 3_600_000,
-      `the old key has ${oldLeftMs} ms left`,
-    );
+    const { expires: oldExpires } = await listed(old.key_id);
+    const overlapFromMs = Date.parse(oldExpires ?? '') - 3_600_000;
+    assert.ok(overlapFromMs >= rotatedMs - 1 && overlapFromMs <= doneMs + 1, `${oldExpires}`);
   });
 
   test('rotating with --overlap 0s ends the old key within a second', async () => {
@@ -270,7 +277,7 @@ describe('keys and teams while a server runs', { concurrency: 2 }, () => {
     const afterMs = Date.now();
     const noted = await eventually(
       'the last use of the key',
-      30_000,
+      120_000,
       async () => (await listed(made.key_id)).last_used,
     );
     assert.ok(Date.parse(noted) >= beforeMs - 1 && Date.parse(noted) <= afterMs, noted);

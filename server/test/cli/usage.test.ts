@@ -114,7 +114,7 @@ describe('how commands are used', { concurrency: 2 }, () => {
       t.after(() => void child.kill('SIGKILL'));
       let stdout = '';
       child.stdout.on('data', (data: Buffer) => (stdout += data.toString()));
-      await eventually('the startup message', 30_000, () => stdout.includes('is listening on'));
+      await eventually('the startup message', 120_000, () => stdout.includes('is listening on'));
       const ended = new Promise((resolve) => child.once('close', resolve));
       child.kill('SIGINT');
       assert.equal(await ended, 0);

@@ -113,7 +113,7 @@ test('verify passes again and again while traces are written', async (t) => {
   const seen: number[] = [];
   for (let i = 0; i < 3; i++) {
     const before = stored;
-    await eventually('a write', 30_000, () => stored > before, 5);
+    await eventually('a write', 120_000, () => stored > before, 5);
     const { ok, traces, differences } = await report(tool);
     assert.ok(ok, differences.join('\n'));
     seen.push(traces);

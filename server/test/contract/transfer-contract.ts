@@ -314,7 +314,7 @@ export function describeTransferContract(
         await server.close();
         // A database may notice a moment later that a connection is gone.
         const isGone = async () => (await tools[0].claim()) === null;
-        await eventually('a store without a server', 30_000, isGone, 10);
+        await eventually('a store without a server', 120_000, isGone, 10);
       } finally {
         if (isServing) await server.close();
         for (const tool of tools) await tool.close();

@@ -59,7 +59,7 @@ async function killCopy(from: string, to: string, afterMs: number): Promise<numb
     const child = spawnCli(copyArgs(from, to));
     const ended = new Promise((resolve) => child.once('close', resolve));
     const hasBegun = async () => (await count()) > before;
-    await eventually('copied traces', 20_000, hasBegun, 5);
+    await eventually('copied traces', 120_000, hasBegun, 5);
     await sleep(afterMs);
     child.kill('SIGKILL');
     await ended;
@@ -111,7 +111,7 @@ test('a copy that loses its connection ends with a clear message, and continues 
   await holder.query('lock table team_counters in exclusive mode');
   const running = runCli(copyArgs(await source(), target));
   const waiting = `select pid from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
-  const [found] = await eventually('a copy that waits', 20_000, async () => {
+  const [found] = await eventually('a copy that waits', 120_000, async () => {
     const rows = await postgres.sql(target, waiting);
     return rows.length > 0 && rows;
   });

@@ -124,7 +124,7 @@ export function startLoad(
   const hasBegun = () =>
     existsSync(path) && readFileSync(path).subarray(bytesBefore).includes('acknowledged');
   return {
-    begun: async () => void (await eventually('an acknowledged request', 20_000, hasBegun, 10)),
+    begun: async () => void (await eventually('an acknowledged request', 120_000, hasBegun, 10)),
     ended,
     async end() {
       child.kill('SIGTERM');

@@ -84,7 +84,7 @@ test('on a full disk writes fail and reads work; writes succeed again when there
   assert.equal((await call(`${server.url}/healthz`, null)).status, 200);
 
   disk.free();
-  await eventually('a write that succeeds', 30_000, async () => {
+  await eventually('a write that succeeds', 120_000, async () => {
     const { status } = await postTrace(server.url, key, payload());
     assert.ok(status === 201 || status === 507, `${status}`);
     return status === 201;

@@ -83,7 +83,7 @@ export async function startFleet(database: string, size: number): Promise<Fleet>
       assert.deepEqual(fallen, [], 'servers ended without being killed');
       for (const { url } of berths) {
         const isReady = async () => (await fetch(`${url}/readyz`)).status === 200;
-        await eventually(`${url} is ready`, 60_000, isReady);
+        await eventually(`${url} is ready`, 120_000, isReady);
       }
     },
     fallen: () => fallen,

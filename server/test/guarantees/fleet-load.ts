@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { postTraces } from '../support/post-traces.ts';
 import { openRequestLog } from '../support/request-log.ts';
 import { seededRandom } from '../support/seeded-random.ts';
-import { fleetPost, requestName } from './fleet-requests.ts';
+import { answerMsMax, fleetPost, requestName } from './fleet-requests.ts';
 
 const [logPath = '', clients = '1', seed = '0', ...keys] = process.argv.slice(2);
 const pauseMs = 20;
@@ -60,7 +60,7 @@ async function runClient(client: number): Promise<void> {
 }
 
 async function repeatUntilAcknowledged(server: number, team: number, name: string): Promise<void> {
-  for (let next = server; !(await isAcknowledged(next, team, name)); next++) {
+  for (let next = server; !(await isAcknowledged(next, team, name, next - server)); next++) {
     await sleep(pauseMs);
     count('sentAgain');
   }
@@ -70,11 +70,18 @@ function count(name: string): void {
   counts[name] = (counts[name] ?? 0) + 1;
 }
 
-/** Sends a request. If the result is false, it is unknown whether the request was stored. */
-async function isAcknowledged(server: number, team: number, name: string): Promise<boolean> {
+/** Sends a request. If the result is false, it is unknown whether the request was stored. On a busy machine a retry waits longer. */
+async function isAcknowledged(
+  server: number,
+  team: number,
+  name: string,
+  retries = 0,
+): Promise<boolean> {
   try {
     const url = urls[server % urls.length] ?? '';
-    const reply = await postTraces(url, keys[team] ?? '', agent, fleetPost(name));
+    const post = fleetPost(name);
+    const withinMs = Math.min((post.withinMs ?? 0) * 2 ** Math.min(retries, 10), answerMsMax.plain);
+    const reply = await postTraces(url, keys[team] ?? '', agent, { ...post, withinMs });
     count(String(reply.status));
     if (reply.status === 201) log.acknowledged(team, name, reply.ids, reply.isReplay);
     else log.failed(team, name, reply.code);

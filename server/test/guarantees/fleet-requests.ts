@@ -9,7 +9,7 @@ export interface FleetPost extends Post {
 }
 
 /** Short for idempotent requests: the next server then often gets a request that the first one is still working on. */
-const answerMsMax = { idempotent: 700, plain: 60_000 };
+export const answerMsMax = { idempotent: 700, plain: 60_000 };
 
 /** The name of a client's n-th request. */
 export function requestName(client: number, n: number): string {

@@ -32,7 +32,7 @@ test('a kill of PostgreSQL leaves none of its processes behind, not even those t
     while (!isOver) await postgres.sql(postgres.url('postgres'), 'select 1').catch(() => {});
   };
   const connecting = Array.from({ length: clients }, connect);
-  await eventually('a new process', 60_000, () => postgres.processes().length > before.length);
+  await eventually('a new process', 120_000, () => postgres.processes().length > before.length);
   await postgres.kill();
   const left = postgres.processes();
   isOver = true;
@@ -99,7 +99,7 @@ async function killAtRandom(
   const done: Kills = { server: 0, connections: 0, backend: 0, postgres: 0 };
   const { cutConnections, killBackend, killAll } = openPostgresKills(postgres, database);
   const killServer = async (): Promise<void> => {
-    await eventually('a server to kill', 60_000, () => fleet.killOne(random));
+    await eventually('a server to kill', 120_000, () => fleet.killOne(random));
     done.server += 1;
   };
   const kinds = {
@@ -122,7 +122,7 @@ async function killAtRandom(
     for (const kill of order) {
       const before = load.acknowledged();
       const isAtWork = () => load.acknowledged() - before >= acknowledgedBetween;
-      await eventually('servers at work', 60_000, isAtWork, 10);
+      await eventually('servers at work', 120_000, isAtWork, 10);
       await sleep(random() * 300);
       await kill();
     }

@@ -64,7 +64,7 @@ test('after kill -9 each idempotent batch is stored whole or not at all, and exa
       // A kill at random may find no request between its commit and its answer. This one surely does.
       await load.kill();
       const hasUnanswered = async () => (await countStored(server.url, teams)) > countAnswered();
-      await eventually('a stored request without an answer', 20_000, hasUnanswered);
+      await eventually('a stored request without an answer', 120_000, hasUnanswered);
       await server.end('SIGKILL');
     } else {
       await server.end('SIGKILL');

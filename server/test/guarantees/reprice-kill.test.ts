@@ -39,7 +39,7 @@ test('reprice that is killed leaves exact sums, and the same command continues w
       return calls - uncosted;
     });
   try {
-    await eventually('the first changed costs', 60_000, async () => (await costed()) > 0, 1);
+    await eventually('the first changed costs', 120_000, async () => (await costed()) > 0, 1);
   } finally {
     child.kill('SIGKILL');
   }

@@ -28,7 +28,7 @@ async function writeUntilKilled(
     child.once('close', (_code, signal) => resolve(signal)),
   );
   try {
-    await eventually('an acknowledged trace', 30_000, () => stdout.includes('\n'), 5);
+    await eventually('an acknowledged trace', 120_000, () => stdout.includes('\n'), 5);
     // The moment is random by design.
     await sleep(random() * 300);
   } finally {

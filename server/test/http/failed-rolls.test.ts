@@ -37,7 +37,7 @@ test('while rollups cannot be updated no write fails, every answer is complete, 
     assert.equal(await post(), 201);
     assert.equal(await total(), count);
   }
-  const line = await eventually('a line about the failure', 20_000, () =>
+  const line = await eventually('a line about the failure', 120_000, () =>
     service
       .log()
       .split('\n')
@@ -53,7 +53,7 @@ test('while rollups cannot be updated no write fails, every answer is complete, 
   await cure(service);
   assert.equal(await post(), 201);
   const isRolledUp = async () => (await service.beside.marks(teamId)).rolledSeq.hot === 31;
-  await eventually('rolling continues', 90_000, isRolledUp);
+  await eventually('rolling continues', 120_000, isRolledUp);
   assert.equal(await total(), 31);
   assert.deepEqual(await verifyTeam(service.beside, teamId), { traces: 31, differences: [] });
 });

@@ -62,7 +62,7 @@ const head = (startLine: string, ...lines: string[]): string =>
 
 /** Resolves when the requests of callers that hung up have ended, too. */
 async function allRequestsEnded(): Promise<void> {
-  await eventually('the end of all calls of the store', 30_000, () => callsUnderWay === 0, 10);
+  await eventually('the end of all calls of the store', 120_000, () => callsUnderWay === 0, 10);
   // A request that follows runs after whatever those calls have left to do.
   assert.equal((await get('/healthz')).status, 200);
 }
@@ -71,7 +71,7 @@ async function assertBudgetsWhole(): Promise<void> {
   const held = () => [service.bodyBudget.usedBytes, service.replyBudget.usedBytes];
   await eventually(
     () => `the return of what bodies and replies hold (${held().join(' and ')} bytes)`,
-    30_000,
+    120_000,
     () => held().every((bytes) => bytes === 0),
     10,
   );
@@ -153,7 +153,7 @@ test('as many pipelined requests as may wait are all answered, and a peer that s
       });
       socket.on('error', () => {});
       socket.on('close', () => resolve({ answers: answers(), isClosed: true }));
-      socket.setTimeout(5_000, () => socket.destroy());
+      socket.setTimeout(120_000, () => socket.destroy());
     });
   const within = limits.pipelinedRequestsMax + 1;
   assert.deepEqual(await say(within), { answers: within, isClosed: false });

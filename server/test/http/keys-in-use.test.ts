@@ -45,26 +45,31 @@ test('a revoked key stops working within a second under constant use, for good',
       assert.equal((await service.call(other.key, 'GET', '/traces')).status, 200);
       return refusals >= 5 && askedAfterMs > 1500;
     };
-    await eventually('five refusals', 30_000, isForGood, pollMs);
+    await eventually('five refusals', 120_000, isForGood, pollMs);
   });
 });
 
 test('a key works until the moment it expires, and not after', async () => {
   await withService({}, async (service) => {
-    const expiresAtMs = Date.now() + 2_000;
-    const brief = await service.keyFor('team', { expiresAtUs: expiresAtMs * 1000 });
-    let [worked, refused] = [0, 0];
-    while (refused < 3) {
-      const askedAtMs = Date.now();
-      const answer = await service.call(brief.key, 'GET', '/traces');
-      if (askedAtMs >= expiresAtMs) {
-        assertProblem(answer, 'key_expired');
-        refused++;
-      } else if (Date.now() < expiresAtMs) {
-        assert.equal(answer.status, 200);
-        worked++;
+    let worked = 0;
+    // A very busy machine may need more than two seconds for the first use.
+    for (const lifeMs of [2_000, 8_000, 30_000]) {
+      const expiresAtMs = Date.now() + lifeMs;
+      const brief = await service.keyFor('team', { expiresAtUs: expiresAtMs * 1000 });
+      let refused = 0;
+      while (refused < 3) {
+        const askedAtMs = Date.now();
+        const answer = await service.call(brief.key, 'GET', '/traces');
+        if (askedAtMs >= expiresAtMs) {
+          assertProblem(answer, 'key_expired');
+          refused++;
+        } else if (Date.now() < expiresAtMs) {
+          assert.equal(answer.status, 200);
+          worked++;
+        }
+        await sleep(pollMs);
       }
-      await sleep(pollMs);
+      if (worked > 0) break;
     }
     assert.ok(worked >= 1, `worked ${worked} times`);
   });

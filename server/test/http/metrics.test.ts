@@ -29,7 +29,7 @@ describe('the metrics of a service', () => {
     const before = await scrape(service);
     for (let i = 0; i < 3; i++) assert.equal((await post({ model: 'm' })).status, 201);
     // A reply may arrive before the server has noted that it was sent.
-    await eventually('three requests', 10_000, async () => {
+    await eventually('three requests', 120_000, async () => {
       const now = await scrape(service);
       return now.value(requests) === before.value(requests) + 3 && now.value(timed) >= 3;
     });
@@ -43,7 +43,7 @@ describe('the metrics of a service', () => {
 
   test('a path that does not exist is not a series of its own', async () => {
     assert.equal((await service.call(team.key, 'GET', '/secret-of-a-caller')).status, 404);
-    const { text } = await eventually('the request', 10_000, async () => {
+    const { text } = await eventually('the request', 120_000, async () => {
       const now = await scrape(service);
       const series = 'tracetally_http_requests_total{method="any",route="unknown",status="404"}';
       return now.value(series) === 1 && now;
@@ -90,7 +90,7 @@ describe('the metrics of a service', () => {
   test('commits and rolls are counted, and the tail is empty when all is rolled up', async () => {
     await post({ model: 'm' });
     const speeds = ['hot', 'wide'];
-    const { value } = await eventually('everything rolled up', 60_000, async () => {
+    const { value } = await eventually('everything rolled up', 120_000, async () => {
       const now = await scrape(service);
       const stored = now.value('tracetally_traces_stored_total');
       const isDone = speeds.every(
@@ -142,7 +142,7 @@ test('a tail that cannot be rolled up is shown, and each failure is counted', as
       : 'alter table rollup_rows rename to moved_away',
   );
   for (let i = 0; i < 5; i++) await service.call(key, 'POST', '/traces', { model: 'm' });
-  await eventually('a failed roll', 30_000, async () => {
+  await eventually('a failed roll', 120_000, async () => {
     const { value } = await scrape(service);
     return (
       value('tracetally_roll_failures_total{speed="hot"}') > 0 &&
@@ -201,7 +201,7 @@ test('a team whose name cannot be looked up is left out of a scrape until it can
   assert.deepEqual(series('tracetally_team_traces_total'), []);
   assert.equal(value('tracetally_traces_stored_total'), 1);
   await service.sql('alter table teams_moved rename to teams');
-  await eventually('the team', 10_000, async () => {
+  await eventually('the team', 120_000, async () => {
     const now = await scrape(service);
     return now.value(`tracetally_team_traces_total{team="${team}"}`) === 1;
   });

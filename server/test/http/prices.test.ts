@@ -176,7 +176,7 @@ describe('with --price-missing-costs', () => {
       return (await service.call(key, 'POST', '/traces', body)).json.cost_usd;
     };
     const until = (cost: number | null, more: object = {}) =>
-      eventually(`a cost of ${cost}`, 30_000, async () => (await costOf(more)) === cost);
+      eventually(`a cost of ${cost}`, 120_000, async () => (await costOf(more)) === cost);
     assert.equal(await costOf(), null);
     await service.beside.setPrice(entry);
     await until(0.0012);

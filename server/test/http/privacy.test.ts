@@ -151,7 +151,7 @@ function linesOf(log: string): LogLine[] {
 function requestLine(log: () => string, id: string): Promise<LogLine> {
   const find = (): LogLine | undefined =>
     linesOf(log()).find(({ request_id, status }) => request_id === id && status !== undefined);
-  return eventually('the log line of the request', 30_000, find, 10);
+  return eventually('the log line of the request', 120_000, find, 10);
 }
 
 describe('an error reply repeats no input, and the log has its id and status', () => {

@@ -34,7 +34,7 @@ function read(cookie: string, team = 'any', from = service): Promise<Answer> {
 async function assertEnds(from: TestService, cookie: string, code: ErrorCode): Promise<void> {
   const endedAtMs = performance.now();
   let isRefused = false;
-  await eventually('the refusal of the session', 30_000, async () => {
+  await eventually('the refusal of the session', 120_000, async () => {
     const askedAfterMs = performance.now() - endedAtMs;
     const answer = await read(cookie, 'any', from);
     if (answer.status === 200) {
@@ -239,7 +239,7 @@ describe('a session cookie', () => {
     assertProblem(await read(cookie.replace('=', '-x=')), 'not_signed_in');
     // The seal holds the hash of the key: another key with the same id does not inherit the session.
     await service.sql(`update api_keys set hash = '${'0'.repeat(64)}' where id = '${keyId}'`);
-    const refused = await eventually('the end of the session', 30_000, async () => {
+    const refused = await eventually('the end of the session', 120_000, async () => {
       const answer = await read(cookie);
       return answer.status === 200 ? null : answer;
     });

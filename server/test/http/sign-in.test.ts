@@ -37,8 +37,8 @@ describe('signing in', () => {
     assert.equal(answer.status, 201);
     const { expires_at: expiresAt, ...rest } = answer.json;
     assert.deepEqual(rest, { team: { id: teamId, name: team, time_zone: 'UTC' }, scope: 'read' });
-    const lifeMs = Date.parse(expiresAt) - beforeMs;
-    assert.ok(Math.abs(lifeMs - limits.sessionLifeMs) < 5_000, expiresAt);
+    const startedMs = Date.parse(expiresAt) - limits.sessionLifeMs;
+    assert.ok(startedMs >= beforeMs - 1 && startedMs <= Date.now() + 1, expiresAt);
     const set = answer.headers.get('set-cookie') ?? '';
     assert.match(
       set,
@@ -53,7 +53,7 @@ describe('signing in', () => {
     const current = await service.call(null, 'GET', '/session', undefined, headers);
     assert.deepEqual([current.status, current.json], [200, answer.json]);
     const lastUse = async () => (await service.beside.findKey(keyId))?.lastUsedAtUs;
-    await eventually('the last use of the key', 30_000, lastUse, 20);
+    await eventually('the last use of the key', 120_000, lastUse, 20);
   });
 
   test('a code starts the session of its key, and works once', async () => {

@@ -49,7 +49,7 @@ for (const [what, options] of Object.entries(settings)) {
     if (options.rolling === 'manual') {
       assert.deepEqual((await store.marks(team.id)).rolledSeq, { hot: 0, wide: 0 });
     } else {
-      await eventually('everything is rolled up', 60_000, async () => {
+      await eventually('everything is rolled up', 120_000, async () => {
         const { rolledSeq } = await store.marks(team.id);
         return rolledSeq.hot === traces && rolledSeq.wide === traces;
       });

@@ -167,7 +167,7 @@ describe('with --price-missing-costs', () => {
       { input: 1, output: 2, cacheRead: 0 },
       { teamId: team.teamId, fromDay },
     );
-    await eventually('the new price', 30_000, async () => !(await costOf(id)).is_current);
+    await eventually('the new price', 120_000, async () => !(await costOf(id)).is_current);
     const changed = await costOf(id);
     assert.deepEqual([changed.cost_usd, changed.computed_usd], [0.0035, 0.0012]);
     const place = { provider: null, model: 'gpt-4o', team_id: team.teamId, from: '2026-03-01' };
@@ -177,18 +177,18 @@ describe('with --price-missing-costs', () => {
     const { is_current: isCurrent, cost_usd, parts } = await costOf(id);
     assert.deepEqual([isCurrent, cost_usd, sumOf(parts)], [true, 0.0012, 1_200_000_000n]);
     await setOwnPrice(service.beside, 'gpt-4o', null, { teamId: team.teamId, fromDay });
-    await eventually('the price of the list', 30_000, async () => !(await costOf(id)).is_current);
+    await eventually('the price of the list', 120_000, async () => !(await costOf(id)).is_current);
   });
 
   test('a cost whose price is gone is not current, and has no parts', async () => {
     await setOwnPrice(service.beside, 'short-lived', { input: 1, output: 2 });
     let id = '';
-    await eventually('a cost', 30_000, async () => {
+    await eventually('a cost', 120_000, async () => {
       id = await posted({ ...call, model: 'short-lived' });
       return (await costOf(id)).cost_usd === 0.0012;
     });
     await setOwnPrice(service.beside, 'short-lived', null);
-    await eventually('no price', 30_000, async () => (await costOf(id)).computed_usd === null);
+    await eventually('no price', 120_000, async () => (await costOf(id)).computed_usd === null);
     const { cost_usd, reason, is_current: isCurrent, price, parts } = await costOf(id);
     assert.deepEqual(
       [cost_usd, reason, isCurrent, price, parts],
@@ -219,7 +219,7 @@ describe('with --price-missing-costs', () => {
     }
     const id = await posted({ ...call, model: 'priced-later' });
     await setOwnPrice(service.beside, 'priced-later', { input: 1, output: 2 });
-    await eventually('a price', 30_000, async () => (await costOf(id)).computed_usd !== null);
+    await eventually('a price', 120_000, async () => (await costOf(id)).computed_usd !== null);
     const later = await costOf(id);
     assert.deepEqual(
       [later.cost_usd, later.reason, later.is_current, later.computed_usd],
@@ -240,7 +240,7 @@ describe('with --price-missing-costs', () => {
     await setOwnPrice(service.beside, 'shared', { input: 1, output: 1 });
     await setOwnPrice(service.beside, 'shared', { input: 9, output: 9 }, { teamId: other.teamId });
     const id = await posted({ ...call, model: 'shared' });
-    await eventually('a price', 30_000, async () => (await costOf(id)).computed_usd === 0.0011);
+    await eventually('a price', 120_000, async () => (await costOf(id)).computed_usd === 0.0011);
     const { text } = await service.call(team.key, 'GET', `/traces/${id}/cost`);
     assert.ok(!text.includes(other.teamId));
     assert.equal(JSON.parse(text).price.team_id, null);

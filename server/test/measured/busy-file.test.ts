@@ -10,12 +10,17 @@ test('a write on a busy file is refused after one wait for the lock, not two', a
   const other = new DatabaseSync(service.databasePath);
   other.exec('begin immediate');
   try {
-    // The first use of a key is noted, and that must not wait for the lock before the write does.
-    const startMs = performance.now();
-    const { status, json } = await service.call(key, 'POST', '/traces', { model: 'm' });
-    const waitedMs = performance.now() - startMs;
-    assert.deepEqual([status, json.code], [503, 'store_unavailable']);
-    assert.ok(waitedMs < limits.busyTimeoutMs * 1.7, `${waitedMs} ms`);
+    const attempts = 4;
+    for (let attempt = 1; ; attempt++) {
+      // The first use of a key is noted, and that must not wait for the lock before the write does.
+      const startMs = performance.now();
+      const { status, json } = await service.call(key, 'POST', '/traces', { model: 'm' });
+      const waitedMs = performance.now() - startMs;
+      assert.deepEqual([status, json.code], [503, 'store_unavailable']);
+      // A machine that stands still for seconds can lengthen one wait. Two waits for the lock lengthen all of them.
+      if (waitedMs < limits.busyTimeoutMs * 1.7) break;
+      assert.ok(attempt < attempts, `${waitedMs} ms`);
+    }
   } finally {
     other.close();
     await service.stop();

@@ -25,7 +25,7 @@ test('SIGTERM to npm start stops the service and releases the database', async (
   const ended = new Promise((resolve) => npm.once('close', resolve));
   t.after(() => void npm.kill('SIGKILL'));
   const listens = () => output.includes('TraceTally is listening');
-  await eventually(() => `a server that listens (${output})`, 20_000, listens);
+  await eventually(() => `a server that listens (${output})`, 120_000, listens);
   npm.kill('SIGTERM');
   await ended;
   assert.match(output, /"msg":"stopped"/);

@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 import { freePort, launcher, mountTmpfs, plainEnvironment } from './helpers.ts';
 
-const deadlineMs = 20_000;
+const deadlineMs = 120_000;
 
 async function toolWithKey(t: TestContext): Promise<Tool & { key: string }> {
   const tool = toolInFolder(t);

@@ -53,7 +53,7 @@ for (const [name, bytes] of [
       socket.pause();
       socket.write(bytes);
     }
-    await eventually('a reply', 60_000, () => answers(server.port));
+    await eventually('a reply', 120_000, () => answers(server.port));
   });
 }
 
@@ -73,7 +73,7 @@ test('requests at the same time are answered with one reading', async (t) => {
   const sockets = await openSockets(t, server.port, 10);
   const replies = sockets.map((socket) => once(socket, 'data'));
   for (const socket of sockets) socket.write(request);
-  await eventually('a reading', 10_000, () => readings === 1);
+  await eventually('a reading', 120_000, () => readings === 1);
   // The server handles what has arrived before the reply to a later request.
   assert.equal((await fetch(`http://127.0.0.1:${server.port}/`)).status, 404);
   open();
@@ -126,7 +126,7 @@ test('thousands of unknown paths, methods, parameters and broken requests make n
   const probes = 200;
   const names = Array.from({ length: probes }, (_, i) => `b${i}`);
   while (names.length > 0) await Promise.all(names.splice(0, 10).map(probe));
-  await eventually('the requests', 10_000, async () => {
+  await eventually('the requests', 120_000, async () => {
     const { value } = await scrape(service);
     return value(unknown) >= countBefore + probes * methods.length;
   });

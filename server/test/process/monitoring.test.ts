@@ -60,7 +60,7 @@ async function startPrometheus(t: TestContext, { metricsUrl }: TestService): Pro
     folder.remove();
   });
   const origin = `http://${address}`;
-  await eventually('Prometheus', 60_000, async () => {
+  await eventually('Prometheus', 120_000, async () => {
     assert.equal(child.exitCode, null, log);
     return fetch(`${origin}/-/ready`).then(
       ({ ok }) => ok,
@@ -140,7 +140,7 @@ describe('monitoring', () => {
     let empty: string[] = [];
     await eventually(
       () => `data of ${empty.join(', ')}`,
-      60_000,
+      120_000,
       async () => {
         // Rates need changes between scrapes.
         await load(service);
@@ -171,7 +171,7 @@ describe('monitoring', () => {
     const { key } = await service.keyFor();
     renameSync(service.databasePath, `${service.databasePath}.gone`);
     assert.equal((await service.call(key, 'POST', '/traces', { model: 'm' })).status, 503);
-    await eventually('the alert', 60_000, async () =>
+    await eventually('the alert', 120_000, async () =>
       (await firing()).includes('TraceTallyWritesStopped'),
     );
   });

@@ -60,7 +60,7 @@ describe('the packed service, installed in an empty folder', { timeout: 170_000 
     const ended = new Promise((resolve) => service?.once('close', resolve));
     const [, url = ''] = await eventually(
       'the startup message',
-      60_000,
+      120_000,
       () => /is listening on (\S+)/.exec(stdout) ?? (service?.exitCode !== null && ['', '']),
     );
     assert.notEqual(url, '', stderr);

@@ -74,7 +74,7 @@ async function runProxy(
     child.kill('SIGTERM');
     await ended;
   });
-  await eventually(`${program} at ${origin}`, 15_000, async () => {
+  await eventually(`${program} at ${origin}`, 120_000, async () => {
     assert.equal(child.exitCode, null, output);
     return ask(`${origin}/`).then(
       () => true,

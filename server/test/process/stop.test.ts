@@ -17,11 +17,16 @@ interface Stage {
   key: string;
 }
 
-async function setStage(t: TestContext): Promise<Stage> {
+async function setStage(t: TestContext, env: Record<string, string> = {}): Promise<Stage> {
   const tool = toolInFolder(t);
   const { key } = await tool.json<NewKeyJson>('keys', 'create', '--team', 'stop');
-  return { tool, key, server: await startServer(t, tool) };
+  return { tool, key, server: await startServer(t, tool, [], env) };
 }
+
+/** A server that waits for hundreds of seconds in place of five, before it gives up on requests and connections. */
+const patient = {
+  NODE_OPTIONS: `--import=${new URL('../support/long-timers.ts', import.meta.url).href}`,
+};
 
 /** A POST whose body comes in two halves, with as much time between them as the caller takes. */
 async function slowPost(
@@ -39,7 +44,7 @@ async function slowPost(
       expect: '100-continue',
     },
   });
-  const begun = once(post, 'continue', { signal: AbortSignal.timeout(10_000) });
+  const begun = once(post, 'continue', { signal: AbortSignal.timeout(120_000) });
   const answered = once(post, 'response') as Promise<[IncomingMessage]>;
   // Looked at only by finish; until then a failure must not end the process.
   answered.catch(() => {});
@@ -67,12 +72,9 @@ function refusesConnections(url: string): Promise<boolean> {
   });
 }
 
-/** The last answer ends the service: it does not wait for clients to hang up, and no supervisor has to kill it. */
+/** The last answer ends a patient service: it does not wait for clients to hang up, and no supervisor has to kill it. */
 async function promptly(ended: Promise<number | null>): Promise<number | null> {
-  const startMs = performance.now();
-  const code = await ended;
-  const ms = Math.round(performance.now() - startMs);
-  assert.ok(ms < 3000, `with all requests answered it took ${ms} ms to end`);
+  const { code } = await eventually('the end', 120_000, async () => ({ code: await ended }));
   return code;
 }
 
@@ -87,7 +89,7 @@ async function answersDuringNotice({ server, key }: Stage) {
   try {
     const ready = await eventually(
       '/readyz with 503',
-      30_000,
+      120_000,
       async () => {
         const { status, body } = await call<ProblemJson>(`${server.url}/readyz`, null);
         return status === 200 ? null : { status, code: body.code };
@@ -115,7 +117,7 @@ test('on SIGTERM /readyz turns to 503 while the service still serves, then it en
     const ended = server.end('SIGTERM');
     const answers = await answersDuringNotice(stage);
     assert.equal(await ended, 0);
-    assert.ok(answers !== null || attempt < 5, 'it took no connection after SIGTERM');
+    assert.ok(answers !== null || attempt < 10, 'it took no connection after SIGTERM');
     if (answers === null) continue;
 
     assert.deepEqual(answers.ready, { status: 503, code: 'store_unavailable' });
@@ -130,13 +132,13 @@ test('on SIGTERM /readyz turns to 503 while the service still serves, then it en
 
 for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   test(`a request that is under way at ${signal} is finished and stored`, async (t) => {
-    const stage = await setStage(t);
+    const stage = await setStage(t, patient);
     const { server, key } = stage;
     const slow = [await slowPost(server.url, key), await slowPost(server.url, key)];
     const ended = server.end(signal);
     // Load balancers get some time to notice before that.
     const isClosed = () => refusesConnections(server.url);
-    await eventually('a server that takes no new connections', 30_000, isClosed);
+    await eventually('a server that takes no new connections', 120_000, isClosed);
     await assert.rejects(postTrace(server.url, key), 'it still takes new connections');
     const answers = await Promise.all(slow.map((post) => post.finish()));
     assert.deepEqual(
@@ -149,10 +151,10 @@ for (const signal of ['SIGTERM', 'SIGINT'] as const) {
   });
 
   test(`${signal} under 32 clients loses no acknowledged trace`, async (t) => {
-    const stage = await setStage(t);
+    const stage = await setStage(t, patient);
     const { server, key, tool } = stage;
     const crowd = startCrowd(32, server.url, key);
-    await eventually('acknowledged traces', 30_000, () => crowd.acknowledged.length > 300);
+    await eventually('acknowledged traces', 120_000, () => crowd.acknowledged.length > 300);
     const atSignal = crowd.acknowledged.length;
     assert.equal(await promptly(server.end(signal)), 0);
     await crowd.ended;
@@ -171,9 +173,10 @@ test('a request that is never complete does not block the stop', async (t) => {
   const { server, key } = await setStage(t);
   const half = await slowPost(server.url, key);
   const startMs = performance.now();
+  // A stop that takes too long ends with 1.
   assert.equal(await server.end('SIGTERM'), 0);
   const ms = performance.now() - startMs;
-  assert.ok(ms > 3000 && ms < 10_000, `it took ${Math.round(ms)} ms`);
+  assert.ok(ms > 3000, `it took only ${Math.round(ms)} ms`);
   await assert.rejects(half.finish());
 });
 
@@ -181,7 +184,7 @@ test('an acknowledged trace survives kill -9 under 32 clients', async (t) => {
   const stage = await setStage(t);
   const { server, key, tool } = stage;
   const crowd = startCrowd(32, server.url, key);
-  await eventually('acknowledged traces', 30_000, () => crowd.acknowledged.length > 500);
+  await eventually('acknowledged traces', 120_000, () => crowd.acknowledged.length > 500);
   assert.equal(await server.end('SIGKILL'), null);
   await crowd.ended;
   assert.deepEqual(crowd.others, []);

@@ -53,7 +53,7 @@ async function assertBudgetWhole({ bodyBudget }: Place, waitMsMax = 30_000): Pro
 
 async function assertHolds({ bodyBudget }: Place, bytes: number): Promise<void> {
   const isHeld = () => bodyBudget.usedBytes >= bytes;
-  await eventually(() => `${bodyBudget.usedBytes} of ${bytes} bytes held`, 30_000, isHeld, 10);
+  await eventually(() => `${bodyBudget.usedBytes} of ${bytes} bytes held`, 120_000, isHeld, 10);
 }
 
 test('the budget is whole at the start, and this check notices a part that is taken', async () => {
@@ -99,7 +99,7 @@ test('beyond its share of the budget a key is refused, and the rest stays free f
   const refused = () => uploads.filter(isRefused).length;
   await eventually(
     () => `${refused()} of 5 refusals`,
-    30_000,
+    120_000,
     () => refused() >= 5,
     10,
   );

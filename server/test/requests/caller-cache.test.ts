@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { openCallerCache } from '../../src/http/caller-cache.ts';
 import { limits } from '../../src/limits.ts';
-import { eventually } from '../support/eventually.ts';
+import { manualTime } from '../support/manual-time.ts';
 
 const stepMs = 20;
 
@@ -19,67 +18,62 @@ function openTestCache(lookUp: (name: string) => Promise<string> = async (name) 
 }
 
 describe('cached callers', () => {
-  test('a caller in constant use waits for the first lookup only', async () => {
+  test('a caller in constant use waits for the first lookup only', async (t) => {
+    const time = manualTime(t);
     const { use, lookups, lookedUpMs } = openTestCache();
     await use('a');
-    await eventually(
-      'three lookups',
-      30_000,
-      () => {
-        assert.equal(use('a'), 'a', 'it waits');
-        return lookedUpMs.length >= 3;
-      },
-      stepMs,
-    );
+    while (lookedUpMs.length < 3) {
+      assert.equal(use('a'), 'a', 'it waits');
+      assert.ok(time.nowMs() < 3 * limits.keyCacheTtlMs, 'it is not looked up again');
+      await time.pass(stepMs);
+    }
     assert.equal(lookups.miss, 1);
   });
 
-  test('many callers in use are looked up again at the same time', async () => {
+  test('many callers in use are looked up again at the same time', async (t) => {
+    const time = manualTime(t);
     const { use, lookedUpMs } = openTestCache();
     const names = Array.from({ length: 100 }, (_, i) => `caller ${i}`);
     for (const name of names) {
       await use(name);
-      await sleep(1);
+      await time.pass(1);
     }
-    await sleep(limits.keyRenewMs);
+    await time.pass(limits.keyRenewMs);
     for (const name of names) void use(name);
-    await eventually('everyone', 30_000, () => lookedUpMs.length === 2 * names.length);
-    const again = lookedUpMs.slice(names.length);
-    const firstTookMs = (lookedUpMs[names.length - 1] ?? 0) - (lookedUpMs[0] ?? 0);
-    assert.ok((again.at(-1) ?? 0) - (again[0] ?? 0) < firstTookMs);
+    await time.pass(limits.keyRenewPauseMs);
+    assert.equal(lookedUpMs.length, 2 * names.length);
+    assert.equal(new Set(lookedUpMs.slice(names.length)).size, 1);
   });
 
-  test('a caller that is not used is not looked up', async () => {
+  test('a caller that is not used is not looked up', async (t) => {
+    const time = manualTime(t);
     const { use, lookedUpMs } = openTestCache();
     await use('a');
-    await sleep(limits.keyCacheTtlMs + limits.keyRenewPauseMs);
+    await time.pass(limits.keyCacheTtlMs + limits.keyRenewPauseMs);
     assert.equal(lookedUpMs.length, 1);
     assert.notEqual(use('a'), 'a', 'it does not wait for a lookup');
   });
 
-  test('an entry ends a fixed time after its lookup began, even if no other lookup is answered', async () => {
+  test('an entry ends a fixed time after its lookup began, even if no other lookup is answered', async (t) => {
+    const time = manualTime(t);
     let isStuck = false;
     const { use } = openTestCache(async (name) => {
-      await sleep(limits.keyRenewMs / 2);
+      await new Promise<void>((resolve) => void setTimeout(resolve, limits.keyRenewMs / 2));
       return isStuck ? new Promise(() => {}) : name;
     });
-    const startMs = performance.now();
-    await use('a');
+    const first = use('a');
+    await time.pass(limits.keyRenewMs / 2);
+    await first;
     isStuck = true;
-    await eventually(
-      'the end',
-      30_000,
-      () => {
-        const askedMs = performance.now() - startMs;
-        if (use('a') !== 'a') return true;
-        assert.ok(askedMs < limits.keyCacheTtlMs, `it is used after ${askedMs} ms`);
-        return false;
-      },
-      stepMs,
-    );
+    while (use('a') === 'a') {
+      assert.ok(time.nowMs() < limits.keyCacheTtlMs, `it is used after ${time.nowMs()} ms`);
+      await time.pass(stepMs);
+    }
+    assert.ok(time.nowMs() > limits.keyRenewMs, `it ended after ${time.nowMs()} ms`);
   });
 
-  test('a request after a failed lookup is told why', async () => {
+  test('a request after a failed lookup is told why', async (t) => {
+    const time = manualTime(t);
     let isRevoked = false;
     const { use } = openTestCache(async (name) => {
       if (isRevoked) throw new Error('revoked');
@@ -87,18 +81,15 @@ describe('cached callers', () => {
     });
     await use('a');
     isRevoked = true;
-    const refused = await eventually(
-      'a refusal',
-      30_000,
-      async () => {
-        try {
-          return (await use('a')) !== 'a';
-        } catch (error) {
-          return error;
-        }
-      },
-      stepMs,
-    );
-    assert.match(String(refused), /revoked/);
+    let refused: Error | null = null;
+    while (refused === null) {
+      assert.ok(time.nowMs() < 3 * limits.keyCacheTtlMs, 'it is never refused');
+      await time.pass(stepMs);
+      refused = await Promise.resolve(use('a')).then(
+        () => null,
+        (error: Error) => error,
+      );
+    }
+    assert.match(refused.message, /revoked/);
   });
 });

@@ -107,7 +107,7 @@ test('a million fuzzed bytes at the socket store no trace and do not stop the se
   };
   await Promise.all(Array.from({ length: connectionsAtOnce }, client));
   t.diagnostic(`${sent} bytes over ${connections} connections, of which ${answered} were answered`);
-  assert.ok(sent >= bytesToSend && connections > 300 && answered > 100);
+  assert.ok(sent >= bytesToSend && connections > 300 && answered > 20);
 
   // Time for a late failure, which must not come.
   await sleep(100);

@@ -35,7 +35,7 @@ before(async () => {
   const renewed = await tool.json<NewKeyJson>('keys', 'rotate', rotated.key_id, '--overlap', '0s');
   assert.equal((await tool.run('keys', 'revoke', revoked.key_id)).code, 0);
   const expiresMs = Date.parse(expired.expires ?? '');
-  await eventually('the end of the key that expires', 30_000, () => Date.now() > expiresMs);
+  await eventually('the end of the key that expires', 120_000, () => Date.now() > expiresMs);
   for (const [name, { key }] of Object.entries({ valid, rotated, revoked, expired, renewed })) {
     keys[name] = key;
   }
@@ -209,7 +209,7 @@ test('a prompt is neither in the log at debug nor in an error reply, however its
   };
   await eventually(
     () => `log lines of ${missing().join()}`,
-    30_000,
+    120_000,
     () => missing().length === 0,
   );
   const lines = readLines();

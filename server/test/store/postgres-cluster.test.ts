@@ -67,7 +67,7 @@ test('writes of several teams on a node are one call of a function, whose settin
   await using closing = new AsyncDisposableStack();
   const url = await createLogging();
   const { store, teams } = await openWithTeams(closing, url, 3);
-  const statements = await eventually('the nodes to be known', 10_000, async () => {
+  const statements = await eventually('the nodes to be known', 120_000, async () => {
     const all = await loggedStatements(postgres, url, () =>
       storeAll(
         store,

@@ -111,8 +111,8 @@ test('connections that are cut at random lose nothing, store nothing twice and n
   const teams = await makeTeams(stores[0] ?? assert.fail());
   const load = startLoad(stores, teams, random);
   let cut = 0;
-  const untilMs = performance.now() + 60_000;
-  while (cut < 60 && performance.now() < untilMs) {
+  const untilMs = performance.now() + 150_000;
+  while ((cut < 60 || load.stored.size <= 200) && performance.now() < untilMs) {
     await delay(random() * 20);
     const killed = await postgres.sql(
       url,
@@ -148,10 +148,10 @@ test('a lost connection with several transactions under way loses nothing and st
   const mishaps: Mishap[] = ['lost', 'answerLost', 'late', 'denied', 'deniedAfter'];
   for (let i = 0; i < 12; i++) {
     const before = load.stored.size;
-    await eventually('writes', 30_000, () => load.stored.size > before + 200, 5);
+    await eventually('writes', 120_000, () => load.stored.size > before + 200, 5);
     const mishap = mishaps[Math.floor(random() * mishaps.length)] ?? 'lost';
     proxy.plan.push(...Array.from({ length: 1 + Math.floor(random() * 3) }, () => mishap));
-    await eventually('the mishaps', 30_000, () => proxy.plan.length === 0, 5);
+    await eventually('the mishaps', 120_000, () => proxy.plan.length === 0, 5);
   }
   await load.stop();
   await store.close();
@@ -170,14 +170,14 @@ test('what was acknowledged survives kill -9 of PostgreSQL, and the stores go on
   const load = startLoad(stores, teams, seededRandom(seed));
   for (let i = 0; i < 3; i++) {
     const before = load.stored.size;
-    await eventually('writes before the kill', 20_000, () => load.stored.size > before + 100, 10);
+    await eventually('writes before the kill', 120_000, () => load.stored.size > before + 100, 10);
     await postgres.kill();
     await assert.rejects(first.ping());
     await postgres.start();
     await first.ping();
   }
   const before = load.stored.size;
-  await eventually('a write after the restart', 20_000, () => load.stored.size > before, 10);
+  await eventually('a write after the restart', 120_000, () => load.stored.size > before, 10);
   await load.stop();
   await Promise.all(stores.map((store) => store.close()));
   t.diagnostic(`seed ${seed}: ${load.stored.size} stored, ${load.refused.size} refused`);

@@ -53,7 +53,9 @@ test('another counter than expected, and a request that was stored before, are n
   }
   // The log comes through a pipe: what stands before a mark is all there when the mark is.
   await postgres.sql(url, "do $$ begin raise log 'mark of the end'; end $$");
-  await eventually('the mark in the log', 10_000, () => postgres.log().includes('mark of the end'));
+  await eventually('the mark in the log', 120_000, () =>
+    postgres.log().includes('mark of the end'),
+  );
   assert.doesNotMatch(postgres.log().slice(before), /ERROR/);
   for (const id of [a, b]) {
     assert.deepEqual(await verifyTeam(one, id), { traces: 18, differences: [] });

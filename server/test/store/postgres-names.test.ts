@@ -51,7 +51,7 @@ async function namesUsed(url: string, mark: string): Promise<string[]> {
   await store.close();
   await postgres.sql(url, `select '${mark}'`);
   const isLogged = () => postgres.log().includes(mark);
-  await eventually('the mark in the log', 30_000, isLogged, 10);
+  await eventually('the mark in the log', 120_000, isLogged, 10);
   const log = postgres.log().slice(before);
   return [...log.matchAll(/LOG: {2}execute (\S+): (?!begin|commit)/g)].map(([, name = '']) => name);
 }
@@ -121,7 +121,7 @@ test('statements keep their names if a transaction has failed in which they were
     await other.query('begin');
     await other.query('select 1 from team_counters for update');
     const waiting = append('first');
-    await eventually('a write that has failed once', 10_000, () =>
+    await eventually('a write that has failed once', 120_000, () =>
       postgres.log().includes('canceling statement due to lock timeout') ? true : null,
     );
     await other.query('rollback');

@@ -37,7 +37,7 @@ async function readyStatus(service: TestService): Promise<number> {
 
 async function assertServes(service: TestService, key: string, total: number): Promise<void> {
   const isReady = async () => (await readyStatus(service)) === 200;
-  await eventually('a service that is ready', 30_000, isReady);
+  await eventually('a service that is ready', 120_000, isReady);
   assert.equal((await post(service, key)).status, 201);
   assert.equal((await service.call(key, 'GET', '/traces')).json.total, total);
 }

@@ -58,14 +58,13 @@ test('when PostgreSQL falls silent, writers of many teams all get an answer in t
   for (const [outcome] of outcomes) {
     assert.equal(outcome?.kind === 'failed' && outcome.code, 'store_unavailable');
   }
-  // Eight at a time, with ten seconds for each, would be eighty.
-  assert.ok(seconds < 35, `${seconds} s`);
+  // By the limits it is at most thirty; eight at a time, with ten seconds for each, would be eighty.
+  assert.ok(seconds < 75, `${seconds} s`);
   const rows = await postgres.sql(url, 'select 1 from traces');
   assert.equal(rows.length, 0);
   // The rolling thread waits for PostgreSQL too.
-  const stopMs = performance.now();
-  await store.close().catch(() => {});
-  assert.ok(performance.now() - stopMs < 20_000, `${performance.now() - stopMs} ms to close`);
+  const closed = store.close().catch(() => {});
+  await eventually('the end of the store', 60_000, async () => (await closed, true));
   silencer.close();
 });
 
@@ -84,7 +83,7 @@ test('if a standby is required, a commit whose outcome is unknown counts only on
       select pid from pg_stat_activity where wait_event = 'SyncRep' and datname = current_database()`;
     let isWriting = false;
     const writes: ReturnType<typeof store.append>[] = [];
-    await eventually('a commit that waits for the standby', 20_000, async () => {
+    await eventually('a commit that waits for the standby', 120_000, async () => {
       // As long as the setting has not reached PostgreSQL, writes are stored at once.
       if (!isWriting) {
         isWriting = true;
@@ -108,6 +107,6 @@ test('a name in the URL does not hide a server from a copy', async () => {
   assert.match((await tool.claim()) ?? '', /^servers with \d+ connections?$/);
   await server.close();
   const isGone = async () => (await tool.claim()) === null;
-  await eventually('a store without a server', 30_000, isGone, 20);
+  await eventually('a store without a server', 120_000, isGone, 20);
   await tool.close();
 });

@@ -231,7 +231,7 @@ test('the sums of a database of schema 4 are built again, and answers are comple
   try {
     const [sum] = await talliesOf(store, team.id, overviewQuery);
     assert.equal(sum?.measures.calls, 900);
-    await eventually('the sums are built', 60_000, async () => {
+    await eventually('the sums are built', 120_000, async () => {
       const { hot, wide } = (await store.marks(team.id)).rolledSeq;
       return hot === 900 && wide === 900;
     });

@@ -215,7 +215,7 @@ test('what one server stores another serves at once, and a key that is revoked e
     const revokedMs = performance.now();
     for (const service of [here, there]) {
       let lastUseMs = 0;
-      await eventually('the end of the key', 30_000, async () => {
+      await eventually('the end of the key', 120_000, async () => {
         const askedMs = performance.now() - revokedMs;
         const { status } = await service.call(key, 'GET', '/traces');
         if (status === 200) lastUseMs = askedMs;
@@ -296,7 +296,9 @@ for (const [place, create] of layouts)
       const [outcome] = await store.append([write(id, 'late')]);
       assert.equal(outcome?.kind === 'failed' && outcome.code, 'store_unavailable');
       assert.deepEqual(proxy.plan, []);
-      await eventually('the late transaction', 10_000, () => (proxy.lateEnded() > 0 ? true : null));
+      await eventually('the late transaction', 120_000, () =>
+        proxy.lateEnded() > 0 ? true : null,
+      );
       await direct.append([write(id, 'last')]);
       assert.deepEqual(await modelsOf(direct, id), ['last', ...before]);
       assert.deepEqual((await verifyTeam(direct, id)).differences, []);

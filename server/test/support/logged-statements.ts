@@ -11,7 +11,7 @@ export async function loggedStatements(
   const logUntilNow = async () => {
     const mark = `mark ${performance.now()}.`;
     await postgres.sql(url, `select '${mark}'`);
-    await eventually('the mark in the log', 10_000, () => postgres.log().includes(mark), 10);
+    await eventually('the mark in the log', 120_000, () => postgres.log().includes(mark), 10);
     return postgres.log().split(mark)[0] ?? '';
   };
   const before = (await logUntilNow()).length;

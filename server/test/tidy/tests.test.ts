@@ -40,7 +40,7 @@ test('the same seed gives the same numbers, and another seed gives others', () =
 
 test('eventually returns what it finds, and its failure says what it waited for', async () => {
   let looks = 0;
-  const third = await eventually('a third look', 5_000, () => (++looks === 3 ? looks : null), 1);
+  const third = await eventually('a third look', 120_000, () => (++looks === 3 ? looks : null), 1);
   assert.equal(third, 3);
   const never = eventually('the impossible', 30, async () => false, 5);
   await assert.rejects(never, { message: 'the impossible: not within 30 ms' });
