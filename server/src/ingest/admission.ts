@@ -31,6 +31,8 @@ interface Caller {
   rows: number;
   bytes: number;
   work: number;
+  /** When it went to the store. */
+  startedMs: number;
   isSettled: boolean;
   resolve(appended: Appended): void;
   reject(error: Failure): void;
@@ -63,13 +65,14 @@ export class Admission {
   readonly #writer: TraceWriter;
   readonly #budget: WaitingBudget;
   readonly #watch: WriteWatch | null;
-  readonly #atStore = new StoreRoom();
+  readonly #atStore = new StoreRoom((timeMs) => this.#resumeAt(timeMs));
   readonly #lines = new TeamLines<Caller>(smallWorkMax);
   #gathering: Caller[] = [];
   #gatheringRows = 0;
   #rowsOfTurn = 0;
   #isTurnOpen = false;
   #idle: (() => void)[] = [];
+  #resuming: NodeJS.Timeout | undefined;
 
   constructor(writer: TraceWriter, budget = new WaitingBudget(), watch: WriteWatch | null = null) {
     this.#writer = writer;
@@ -92,7 +95,15 @@ export class Admission {
       return Promise.reject(new Failure('queue_full'));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Appended>();
-    const caller: Caller = { write, ...held, work, isSettled: false, resolve, reject };
+    const caller: Caller = {
+      write,
+      ...held,
+      work,
+      startedMs: 0,
+      isSettled: false,
+      resolve,
+      reject,
+    };
     if (!this.#lines.has(teamId) && this.#atStore.has(teamId, work)) this.#start(caller);
     else this.#lines.push(teamId, caller);
     return promise;
@@ -119,6 +130,7 @@ export class Admission {
 
   #start(caller: Caller): void {
     this.#atStore.take(caller.write.teamId, caller.work);
+    caller.startedMs = performance.now();
     this.#gather(caller);
   }
 
@@ -128,6 +140,11 @@ export class Admission {
       if (next === undefined) return;
       this.#start(next);
     }
+  }
+
+  #resumeAt(timeMs: number): void {
+    clearTimeout(this.#resuming);
+    this.#resuming = setTimeout(() => this.#startWaiting(), timeMs - performance.now());
   }
 
   #gather(caller: Caller): void {
@@ -169,8 +186,8 @@ export class Admission {
   #settle(caller: Caller, outcome: WriteOutcome): void {
     if (caller.isSettled) return;
     caller.isSettled = true;
-    const { write, rows, bytes, work, resolve, reject } = caller;
-    this.#atStore.give(write.teamId, work);
+    const { write, rows, bytes, work, startedMs, resolve, reject } = caller;
+    this.#atStore.give(write.teamId, work, performance.now() - startedMs);
     this.#budget.give(write.teamId, rows, bytes);
     this.#startWaiting();
     if (outcome.kind === 'stored') {

@@ -9,22 +9,38 @@ const bytesPerRowOfWork = 4096;
 
 /** Work that may be at the store at once, small and large writes apart, shared fairly between teams. */
 const storeWorkMax = 1_024;
+/** The pause after a large write, as a multiple of the time that it took. */
+const pauseFactor = 1.5;
+const pauseMsMax = 100;
+/** A team that has sent small writes within this time is likely to send more. */
+const sharedMs = 1_000;
 /** A write with more work is a large one. */
 export const smallWorkMax = 64;
 
 /**
  * Bounds the work that is at the store at once: whatever arrives next has to wait for all of it. Small writes pass large ones: they have
- * room of their own, and every team may always have a few of them at the store.
+ * room of their own, and every team may always have a few of them at the store. After a large write, the next one waits longer than that
+ * one took if other teams have sent small ones, so that most small writes meet no large one.
  */
 export class StoreRoom {
   readonly #small = new FairShare(storeWorkMax);
   readonly #large = new FairShare(storeWorkMax);
+  readonly #pauseUntil: (timeMs: number) => void;
+  #pausedUntilMs = 0;
+  /** The team of the last small write, and when any other team sent one. */
+  #lastSmall = { teamId: '', atMs: -Infinity, othersAtMs: -Infinity };
+
+  /** `pauseUntil` is told when there may be room for large writes again. */
+  constructor(pauseUntil: (timeMs: number) => void) {
+    this.#pauseUntil = pauseUntil;
+  }
 
   has(teamId: string, work: number): boolean {
     if (work <= smallWorkMax) {
       const held = this.#small.heldBy(teamId);
       return held + work <= smallWorkMax || held + work <= storeWorkMax - this.#small.used;
     }
+    if (performance.now() < this.#pausedUntilMs) return false;
     // A write may be larger than the whole room.
     const isFirst = this.#large.heldBy(teamId) === 0;
     if (isFirst) return this.#large.used < storeWorkMax;
@@ -33,10 +49,27 @@ export class StoreRoom {
 
   take(teamId: string, work: number): void {
     this.#of(work).take({ teamId, keyId: null }, work);
+    if (work <= smallWorkMax) this.#noteSmall(teamId);
   }
 
-  give(teamId: string, work: number): void {
+  give(teamId: string, work: number, tookMs: number): void {
     this.#of(work).give({ teamId, keyId: null }, work);
+    if (work <= smallWorkMax || !this.#isShared(teamId)) return;
+    this.#pausedUntilMs = performance.now() + Math.min(pauseFactor * tookMs, pauseMsMax);
+    this.#pauseUntil(this.#pausedUntilMs);
+  }
+
+  #noteSmall(teamId: string): void {
+    const last = this.#lastSmall;
+    const atMs = performance.now();
+    if (last.teamId === teamId) last.atMs = atMs;
+    else this.#lastSmall = { teamId, atMs, othersAtMs: last.atMs };
+  }
+
+  /** Whether other teams have sent small writes lately. */
+  #isShared(teamId: string): boolean {
+    const { teamId: lastTeamId, atMs, othersAtMs } = this.#lastSmall;
+    return performance.now() - (lastTeamId === teamId ? othersAtMs : atMs) < sharedMs;
   }
 
   #of(work: number): FairShare {

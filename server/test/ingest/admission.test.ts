@@ -10,6 +10,7 @@ import { Admission } from '../../src/ingest/admission.ts';
 import type { Appended } from '../../src/ingest/admission.ts';
 import { WaitingBudget } from '../../src/ingest/waiting-budget.ts';
 import { limits } from '../../src/limits.ts';
+import { manualTime } from '../support/manual-time.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../../src/store/trace-writer.ts';
 
 const bounds = { queueRowsMax: 10, queueBytesMax: 100_000 };
@@ -361,7 +362,8 @@ async function answerAll(calls: ReturnType<typeof heldWriter>['calls'], from: nu
   await nextTurn();
 }
 
-test('a team with large writes does not keep the small ones of another waiting', async () => {
+test('a team with large writes does not keep the small ones of another waiting', async (t) => {
+  const time = manualTime(t);
   const { writer, calls } = heldWriter();
   const admission = new Admission(writer, new WaitingBudget(roomy));
   const flood = Array.from({ length: 20 }, (_, i) =>
@@ -375,10 +377,10 @@ test('a team with large writes does not keep the small ones of another waiting',
   assert.equal(calls.at(-1)?.writes[0]?.drafts[0]?.model, 'small', 'it goes to the store at once');
   calls.at(-1)?.answer([stored(calls.at(-1)?.writes[0] ?? assert.fail())]);
   assert.equal(tracesOf(await small).length, 1);
-  for (let answered = 0; answered < calls.length;) {
-    const from = answered;
-    answered = calls.length;
-    await answerAll(calls, from);
+  for (let turn = 0; turn < 40; turn++) {
+    for (const call of calls) call.answer(call.writes.map(stored));
+    // Large writes pause between each other.
+    await time.pass(200);
   }
   assert.equal((await Promise.all(flood)).length, 20);
   await admission.drain();
@@ -420,4 +422,45 @@ test('a request that holds room is not refused later, and gives it back at its e
   room.release();
   await admission.drain();
   admission.takeRoom('t', teamRowsMax, 100).release();
+});
+
+test('after a large write the next one waits longer than it took, only if another team sends small ones', async (t) => {
+  const time = manualTime(t);
+  const { writer, calls } = heldWriter();
+  const admission = new Admission(writer, new WaitingBudget(roomy));
+  const large = () => admission.append('large', drafts(1_000));
+  const answerLast = async (afterMs: number): Promise<void> => {
+    await time.pass(afterMs);
+    const call = calls.at(-1) ?? assert.fail();
+    call.answer(call.writes.map(stored));
+    await time.pass(0);
+    await time.pass(0);
+  };
+  const own = admission.append('large', [draft('its own')]);
+  await time.pass(0);
+  await answerLast(1);
+  await own;
+  const first = [large(), large()];
+  await time.pass(0);
+  await answerLast(20);
+  assert.equal(calls.length, 3, 'alone, its next write follows at once');
+  const small = admission.append('small', [draft('small')]);
+  await time.pass(0);
+  await answerLast(1);
+  await small;
+  assert.equal(calls.length, 4);
+  const more = large();
+  await time.pass(30);
+  calls[2]?.answer(calls[2].writes.map(stored));
+  await Promise.all(first);
+  await time.pass(0);
+  assert.equal(calls.length, 4, 'the next one waits');
+  await time.pass(20);
+  assert.equal(calls.length, 4, 'as long as the one before took');
+  await time.pass(100);
+  await time.pass(0);
+  assert.equal(calls.length, 5, 'but not forever');
+  await answerLast(1);
+  assert.equal(tracesOf(await more).length, 1_000);
+  await admission.drain();
 });
