@@ -43,7 +43,7 @@ export const errorTable = {
   unsupported_media_type: entry(
     415,
     'Unsupported media type',
-    'Send the body as "Content-Type: application/json", either uncompressed or with "Content-Encoding: gzip" or "zstd".',
+    'Send JSON as "Content-Type: application/json" (OpenTelemetry may be protobuf), uncompressed or with "Content-Encoding: gzip" or "zstd".',
   ),
   body_too_complex: entry(
     422,

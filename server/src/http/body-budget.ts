@@ -21,7 +21,7 @@ export interface BodyBudget {
   readonly usedBytes: number;
   /** Releases the request's bytes when its reply is sent or the caller has disconnected. */
   hold(request: FastifyRequest, reply: FastifyReply): void;
-  /** Counts bytes that have arrived or were decompressed. Fails with 503 if they exceed the caller's share. */
+  /** Counts bytes that have arrived or were decoded. Fails with 503 if they exceed the caller's share. */
   add(request: FastifyRequest, bytes: number): void;
   /** Releases bytes that are no longer in memory. */
   remove(request: FastifyRequest, bytes: number): void;

@@ -9,6 +9,7 @@ import { readBody } from './body-reader.ts';
 import { jsonIn, refuseOtlp } from './decoding/decode.ts';
 import type { BodyCoding, BodyEncoding, BodyKind, DecodeJob } from './decoding/decode-job.ts';
 import { DecodedBody } from './decoding/decoded-body.ts';
+import { WaitingJob } from './decoding/waiting-job.ts';
 import type { DecodingPool } from './decoding/decoding-pool.ts';
 import { hashPrefixOf, noteBody } from './idempotency.ts';
 import { omittedPayloads } from './parameters.ts';
@@ -84,9 +85,8 @@ function receive(
     if (takes === 'metric') return done(null, null);
     const isSmall = body.length <= smallBodyBytesMax && coding === 'identity';
     if (takes !== undefined && !(takes === 'trace' && isSmall)) {
-      void decode(request, body, { kind: takes, encoding, coding }, deps)
-        .then((decoded) => done(null, decoded))
-        .catch(done);
+      const job = jobOf(request, body, { kind: takes, encoding, coding }, deps);
+      decode(request, job, deps).then((decoded) => done(null, decoded), done);
       return;
     }
     try {
@@ -100,15 +100,14 @@ function receive(
   });
 }
 
-async function decode(
+function jobOf(
   request: FastifyRequest,
   body: Buffer,
   form: Pick<DecodeJob, 'kind' | 'encoding' | 'coding'>,
-  { bodyBudget, decoding, pricing, priceMissingCosts, clock, bodyBytesMax, basePath }: BodyDeps,
-): Promise<DecodedBody> {
-  const isPriced = priceMissingCosts || (form.kind !== 'trace' && form.kind !== 'batch');
+  { clock, bodyBytesMax, basePath }: BodyDeps,
+): DecodeJob {
   const { omit } = request.query as { omit?: unknown };
-  const job: DecodeJob = {
+  return {
     ...form,
     bytes: ownBytes(body),
     bodyBytesMax: request.routeOptions.bodyLimit,
@@ -118,14 +117,28 @@ async function decode(
     basePath,
     omit: typeof omit === 'string' ? [...omittedPayloads(omit)] : [],
     hashPrefix: hashPrefixOf(request),
-    prices: isPriced ? await pricing.ownPrices() : null,
+    prices: null,
   };
-  const reply = await decoding.decode(job, () => !request.raw.socket.destroyed);
-  const decoded = new DecodedBody(reply);
-  request.bodyHash = decoded.bodyHash;
-  bodyBudget.remove(request, request.bodyBytes);
-  bodyBudget.add(request, decoded.bytes);
-  return decoded;
+}
+
+async function decode(
+  request: FastifyRequest,
+  job: DecodeJob,
+  { bodyBudget, decoding, pricing, priceMissingCosts }: BodyDeps,
+): Promise<DecodedBody> {
+  const { kind, teamId } = job;
+  const waiting = new WaitingJob(job, request.raw.socket);
+  try {
+    const isPriced = priceMissingCosts || (kind !== 'trace' && kind !== 'batch');
+    job.prices = isPriced ? await pricing.ownPrices() : null;
+    const decoded = new DecodedBody(await decoding.decode(teamId, () => waiting.take()));
+    request.bodyHash = decoded.bodyHash;
+    bodyBudget.remove(request, request.bodyBytes);
+    bodyBudget.add(request, decoded.bytes);
+    return decoded;
+  } finally {
+    waiting.take();
+  }
 }
 
 /** A body in a buffer of its own, which can be moved to another thread. Small ones share the buffer of a socket. */

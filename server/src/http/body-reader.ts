@@ -43,11 +43,15 @@ export function readBody(
     if (isDone) return;
     isDone = true;
     if (error) {
+      chunks.length = 0;
       done(error, nothing);
       return;
     }
     const [first] = chunks;
-    done(null, chunks.length === 1 && first ? first : Buffer.concat(chunks, bytes));
+    const body = chunks.length === 1 && first ? first : Buffer.concat(chunks, bytes);
+    // The listeners, and with them the chunks, live as long as the request.
+    chunks.length = 0;
+    done(null, body);
   }
 }
 

@@ -303,9 +303,9 @@ export const readFailures = { ...failures, 422: problem('Invalid input, or a que
 /** The error replies of routes that record traces. */
 export const writeFailures = {
   ...failures,
-  400: problem('Malformed JSON, UTF-8 or gzip.'),
+  400: problem('Malformed JSON, UTF-8 or compression.'),
   413: problem('Body too large.'),
-  415: problem('Not application/json, or a Content-Encoding other than gzip.'),
+  415: problem('Not application/json, or a Content-Encoding other than gzip and zstd.'),
   422: problem(
     'Invalid input, or an Idempotency-Key that was already used with a different body or path.',
   ),

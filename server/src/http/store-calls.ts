@@ -18,13 +18,13 @@ export async function storeCalls(
   const counts: SignalCounts = { stored: 0, duplicate, skipped, rejected };
   if (body.rows === 0) return counts;
   const parts = body.parts();
-  const room = writes.takeRoom(teamId, Math.min(body.rows, roomRowsMax), body.bytes);
+  const reservation = writes.reserve(teamId, Math.min(body.rows, roomRowsMax), body.bytes);
   let failure: unknown = null;
 
   async function storeNext(): Promise<void> {
     for (const { drafts, calls, payloads } of parts) {
       if (failure !== null) return;
-      const appended = await writes.append(teamId, drafts, null, { calls, payloads, room });
+      const appended = await writes.append(teamId, drafts, null, { calls, payloads, reservation });
       if (appended.kind !== 'recorded') throw new Error('a request without a key was replayed');
       counts.stored += appended.traces.length;
       counts.duplicate += appended.duplicates;
@@ -37,7 +37,7 @@ export async function storeCalls(
   try {
     await Promise.all(Array.from({ length: partsAtOnce }, () => storeNext().catch(noteFailure)));
   } finally {
-    room.release();
+    reservation.release();
   }
   if (failure !== null) {
     throw counts.stored > 0 ? partlyStored(failure, counts.stored, body.rows) : failure;
@@ -52,6 +52,6 @@ const roomRowsMax = partsAtOnce * partRowsMax;
 
 function partlyStored(error: unknown, stored: number, all: number): unknown {
   if (!(error instanceof Failure)) return error;
-  const say = `${stored} of the ${all} calls in this request were stored, the others were not. Send all of it again: calls with ids are stored once.`;
-  return new Failure(error.code, { ...error.details, cause: error.cause, say });
+  const say = `Only ${stored} of the ${all} calls in this request are known to be stored. Send the whole request again: calls with ids are not stored twice.`;
+  return new Failure(error.code, { ...error.details, say });
 }

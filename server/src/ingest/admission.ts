@@ -11,7 +11,7 @@ import type {
   TraceWriter,
   WriteOutcome,
 } from '../store/trace-writer.ts';
-import { StoreRoom, smallWorkMax, workOf } from './store-room.ts';
+import { StoreRoom, isSmallWork, smallWorkMax, workOf } from './store-room.ts';
 import { TeamLines } from './team-lines.ts';
 import { WaitingBudget } from './waiting-budget.ts';
 
@@ -27,7 +27,7 @@ interface Recorded {
 
 interface Caller {
   write: TraceWrite;
-  /** What it holds of the budget itself; none if it is part of a request that holds room. */
+  /** What it holds of the budget itself; none if it is part of a request with a reservation. */
   rows: number;
   bytes: number;
   work: number;
@@ -44,16 +44,16 @@ export interface WriteWatch {
   noteFailedWrite(code: ErrorCode): void;
 }
 
-/** How the drafts of a write were decoded, if not by the route. */
-export interface DecodedWrite {
+/** What a decoding thread has made of a write, and the reservation that it is part of. */
+export interface AppendOptions {
   payloads?: TraceWrite['payloads'];
   calls?: TraceWrite['calls'];
-  /** The room that the request holds for all its writes. */
-  room?: RequestRoom | null;
+  /** Of the request, for all its writes. */
+  reservation?: Reservation | null;
 }
 
-/** Room for all writes of one request, so that none of them fails after others were stored because the queue is full. */
-export interface RequestRoom {
+/** Room in the queue for all writes of one request, so that none of them is refused after others were stored. */
+export interface Reservation {
   release(): void;
 }
 
@@ -66,7 +66,9 @@ export class Admission {
   readonly #budget: WaitingBudget;
   readonly #watch: WriteWatch | null;
   readonly #atStore = new StoreRoom((timeMs) => this.#resumeAt(timeMs));
-  readonly #lines = new TeamLines<Caller>(smallWorkMax);
+  /** What waits for room at the store. A team's small writes need not wait for its large ones. */
+  readonly #small = new TeamLines<Caller>(smallWorkMax);
+  readonly #large = new TeamLines<Caller>(smallWorkMax);
   #gathering: Caller[] = [];
   #gatheringRows = 0;
   #rowsOfTurn = 0;
@@ -85,13 +87,13 @@ export class Admission {
     teamId: string,
     drafts: readonly TraceDraft[],
     request: IdempotentRequest | null = null,
-    { payloads = null, calls = null, room = null }: DecodedWrite = {},
+    { payloads = null, calls = null, reservation = null }: AppendOptions = {},
   ): Promise<Appended> {
     const write: TraceWrite = { teamId, drafts, request, calls, payloads };
     const bytes = writeBytes(write);
-    const work = workOf(drafts.length, bytes);
-    const held = room === null ? { rows: drafts.length, bytes } : noRows;
-    if (room === null && !this.#budget.tryTake(teamId, held.rows, held.bytes)) {
+    const work = workOf(write, bytes);
+    const held = reservation === null ? { rows: drafts.length, bytes } : noRows;
+    if (reservation === null && !this.#budget.tryTake(teamId, held.rows, held.bytes)) {
       return Promise.reject(new Failure('queue_full'));
     }
     const { promise, resolve, reject } = Promise.withResolvers<Appended>();
@@ -104,13 +106,14 @@ export class Admission {
       resolve,
       reject,
     };
-    if (!this.#lines.has(teamId) && this.#atStore.has(teamId, work)) this.#start(caller);
-    else this.#lines.push(teamId, caller);
+    const lines = isSmallWork(work) ? this.#small : this.#large;
+    if (!lines.has(teamId) && this.#atStore.has(teamId, work)) this.#start(caller);
+    else lines.push(teamId, caller);
     return promise;
   }
 
-  /** Holds room for a request of several writes. Fails if the team's share is used up. */
-  takeRoom(teamId: string, rows: number, bytes: number): RequestRoom {
+  /** Reserves room for a request of several writes. Fails if the team's share is used up. */
+  reserve(teamId: string, rows: number, bytes: number): Reservation {
     if (!this.#budget.tryTake(teamId, rows, bytes)) throw new Failure('queue_full');
     return {
       release: () => {
@@ -135,10 +138,12 @@ export class Admission {
   }
 
   #startWaiting(): void {
-    while (!this.#lines.isEmpty) {
-      const next = this.#lines.shift((teamId, { work }) => this.#atStore.has(teamId, work));
-      if (next === undefined) return;
-      this.#start(next);
+    for (const lines of [this.#small, this.#large]) {
+      while (!lines.isEmpty) {
+        const next = lines.shift((teamId, { work }) => this.#atStore.has(teamId, work));
+        if (next === undefined) break;
+        this.#start(next);
+      }
     }
   }
 
@@ -173,14 +178,20 @@ export class Admission {
       const caller = callers[at];
       if (caller) this.#settle(caller, outcome ?? noOutcome);
     };
+    const tell = (at: number, outcome: WriteOutcome): void => {
+      settleAt(at, outcome);
+      this.#startWaiting();
+    };
     const writes = callers.map(({ write }) => write);
-    this.#writer.append(writes, moreFollow, settleAt).then(
-      (outcomes) => callers.forEach((_, at) => settleAt(at, outcomes[at])),
-      (cause: unknown) => {
-        const failed = { kind: 'failed', code: 'internal', reason: String(cause) } as const;
-        callers.forEach((_, at) => settleAt(at, failed));
-      },
-    );
+    void Promise.try(() => this.#writer.append(writes, moreFollow, tell))
+      .then(
+        (outcomes) => callers.forEach((_, at) => settleAt(at, outcomes[at])),
+        (cause: unknown) => {
+          const failed = { kind: 'failed', code: 'internal', reason: String(cause) } as const;
+          callers.forEach((_, at) => settleAt(at, failed));
+        },
+      )
+      .then(() => this.#startWaiting());
   }
 
   #settle(caller: Caller, outcome: WriteOutcome): void {
@@ -189,7 +200,6 @@ export class Admission {
     const { write, rows, bytes, work, startedMs, resolve, reject } = caller;
     this.#atStore.give(write.teamId, work, performance.now() - startedMs);
     this.#budget.give(write.teamId, rows, bytes);
-    this.#startWaiting();
     if (outcome.kind === 'stored') {
       const appended = recorded(write, outcome);
       this.#watch?.noteStored(write.teamId, appended.traces);

@@ -1,8 +1,10 @@
 import { FairShare } from '../core/fair-share.ts';
+import type { TraceWrite } from '../store/trace-writer.ts';
 
-/** How much a write is for the store: about the time that it takes to insert one small row. */
-export function workOf(rows: number, bytes: number): number {
-  return rows + Math.floor(bytes / bytesPerRowOfWork);
+/** How much a write is for the store, in the time that it takes to insert a small row. Each report of a call counts as one. */
+export function workOf({ drafts, calls }: TraceWrite, bytes: number): number {
+  const reports = calls?.reduce((sum, ids) => sum + ids.length, 0) ?? 0;
+  return Math.max(drafts.length, reports) + Math.floor(bytes / bytesPerRowOfWork);
 }
 
 const bytesPerRowOfWork = 4096;
@@ -16,6 +18,10 @@ const pauseMsMax = 100;
 const sharedMs = 1_000;
 /** A write with more work is a large one. */
 export const smallWorkMax = 64;
+
+export function isSmallWork(work: number): boolean {
+  return work <= smallWorkMax;
+}
 
 /**
  * Bounds the work that is at the store at once: whatever arrives next has to wait for all of it. Small writes pass large ones: they have
@@ -36,7 +42,7 @@ export class StoreRoom {
   }
 
   has(teamId: string, work: number): boolean {
-    if (work <= smallWorkMax) {
+    if (isSmallWork(work)) {
       const held = this.#small.heldBy(teamId);
       return held + work <= smallWorkMax || held + work <= storeWorkMax - this.#small.used;
     }
@@ -49,12 +55,12 @@ export class StoreRoom {
 
   take(teamId: string, work: number): void {
     this.#of(work).take({ teamId, keyId: null }, work);
-    if (work <= smallWorkMax) this.#noteSmall(teamId);
+    if (isSmallWork(work)) this.#noteSmall(teamId);
   }
 
   give(teamId: string, work: number, tookMs: number): void {
     this.#of(work).give({ teamId, keyId: null }, work);
-    if (work <= smallWorkMax || !this.#isShared(teamId)) return;
+    if (isSmallWork(work) || !this.#isShared(teamId)) return;
     this.#pausedUntilMs = performance.now() + Math.min(pauseFactor * tookMs, pauseMsMax);
     this.#pauseUntil(this.#pausedUntilMs);
   }
@@ -73,6 +79,6 @@ export class StoreRoom {
   }
 
   #of(work: number): FairShare {
-    return work <= smallWorkMax ? this.#small : this.#large;
+    return isSmallWork(work) ? this.#small : this.#large;
   }
 }

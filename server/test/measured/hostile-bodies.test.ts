@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { Agent } from 'node:http';
 import { after, before, describe, test } from 'node:test';
+import { limits } from '../../src/limits.ts';
 import { setAttackStage } from '../security/attack-stage.ts';
 import type { AttackStage } from '../security/attack-stage.ts';
 import { generatedBodies, knownBodies } from '../support/hostile-bodies.ts';
@@ -56,4 +57,23 @@ describe('memory stays bounded, and another team is served while bodies that wer
         await goOn();
       }));
   }
+
+  test('20 bodies of 20 MB whose callers hang up while they wait', (t) =>
+    stage.endure(t, async (goOn) => {
+      const slow = [...knownBodies()].find(({ name }) => name.startsWith('events of a span'));
+      assert.ok(slow);
+      const sending = Array.from({ length: 4 }, () => send(slow));
+      const body = Buffer.alloc(limits.batchBodyBytesMax, ' ');
+      const head =
+        `POST /traces/batch HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${stage.attacker.key}\r\n` +
+        `content-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`;
+      for (let i = 0; i < 20; i++) {
+        const socket = await stage.socket();
+        socket.write(head);
+        await new Promise((resolve) => socket.write(body, resolve));
+        socket.destroy();
+      }
+      await goOn();
+      await Promise.all(sending);
+    }));
 });

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { Worker } from 'node:worker_threads';
 import { FairQueue } from '../../core/fair-queue.ts';
-import { Failure, messageOf } from '../../errors.ts';
+import { CallerLeft, Failure, messageOf } from '../../errors.ts';
 import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import type { DecodeJob, DecodeReply, DecodedReply } from './decode-job.ts';
@@ -12,8 +12,11 @@ import type { DecodeJob, DecodeReply, DecodedReply } from './decode-job.ts';
  * memory fails alone: its thread is ended, and the next body gets a new one.
  */
 export interface DecodingPool {
-  /** Rejects with a `Failure`. The bytes of the job are moved to the thread. */
-  decode(job: DecodeJob, isWanted?: () => boolean): Promise<DecodedReply>;
+  /**
+   * Takes the job when it is the team's turn; null if it is no longer wanted. The bytes of the job are moved to the thread. Rejects with
+   * a `Failure`.
+   */
+  decode(teamId: string, take: () => DecodeJob | null): Promise<DecodedReply>;
   close(): Promise<void>;
 }
 
@@ -60,20 +63,18 @@ export function openDecodingPool({
   }
 
   return {
-    decode: (job, isWanted) =>
-      queue.run(
-        job.teamId,
-        async () => {
-          if (isClosed) throw new Failure('store_unavailable', { cause: 'the server is stopping' });
-          const thread = takeThread();
-          try {
-            return await thread.run(job, { cpuMsMax, wallMsMax });
-          } finally {
-            if (!thread.hasEnded) idle.push(thread);
-          }
-        },
-        isWanted,
-      ),
+    decode: (teamId, take) =>
+      queue.run(teamId, async () => {
+        if (isClosed) throw new Failure('store_unavailable', { cause: 'the server is stopping' });
+        const job = take();
+        if (job === null) throw new CallerLeft();
+        const thread = takeThread();
+        try {
+          return await thread.run(job, { cpuMsMax, wallMsMax });
+        } finally {
+          if (!thread.hasEnded) idle.push(thread);
+        }
+      }),
     async close() {
       isClosed = true;
       await Promise.all([...threads].map((thread) => thread.end()));
@@ -90,7 +91,7 @@ interface JobBounds {
 class DecodingThread {
   readonly #worker: Worker;
   readonly #onEnd: () => void;
-  /** By which the operating system knows it; null if not known (yet). */
+  /** The operating system's id of the thread; null until the thread has reported it, or if there is none. */
   #id: number | null = null;
   #settle: ((reply: DecodeReply) => void) | null = null;
   /** The own prices that it has. */
@@ -114,10 +115,15 @@ class DecodingThread {
     this.#settle = resolve;
     this.#worker.ref();
     const watch = this.#watch(bounds);
-    this.#send(job);
-    const reply = await promise;
-    clearInterval(watch);
-    this.#worker.unref();
+    let reply: DecodeReply;
+    try {
+      this.#send(job);
+      reply = await promise;
+    } finally {
+      this.#settle = null;
+      clearInterval(watch);
+      this.#worker.unref();
+    }
     if (reply.kind === 'decoded') return reply;
     throw new Failure(reply.code, reply);
   }
@@ -145,7 +151,7 @@ class DecodingThread {
       const cpuMs = (this.#cpuMs() ?? 0) - (startCpuMs ?? 0);
       const wallMs = performance.now() - startMs;
       if (cpuMs <= cpuMsMax && wallMs <= wallMsMax) return;
-      this.#noteEnd(tooSlow);
+      this.#noteEnd(cpuMs > cpuMsMax ? tooComplex : tooBusy);
       void this.end();
     }, watchIntervalMs);
   }
@@ -190,7 +196,13 @@ const msPerTick = 10;
 /** Enough for the largest body that the bounds of JSON allow. */
 const threadLimits = { maxOldGenerationSizeMb: 192, maxYoungGenerationSizeMb: 24 };
 
-const tooSlow: DecodeReply = { kind: 'failed', code: 'body_too_complex' };
+const tooComplex: DecodeReply = { kind: 'failed', code: 'body_too_complex' };
+/** It may not be the body's fault, so the caller may try again. */
+const tooBusy: DecodeReply = {
+  kind: 'failed',
+  code: 'queue_full',
+  say: 'The server was too busy to read this body in time. Nothing in this request was stored.',
+};
 const threadEnded: DecodeReply = {
   kind: 'failed',
   code: 'internal',
@@ -199,6 +211,6 @@ const threadEnded: DecodeReply = {
 
 function replyToError(error: Error): DecodeReply {
   const isOutOfMemory = (error as NodeJS.ErrnoException).code === 'ERR_WORKER_OUT_OF_MEMORY';
-  if (isOutOfMemory) return tooSlow;
+  if (isOutOfMemory) return tooComplex;
   return { kind: 'failed', code: 'internal', cause: messageOf(error) };
 }

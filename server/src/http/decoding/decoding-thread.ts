@@ -52,8 +52,7 @@ port.on('message', (job: DecodeJob) => {
   }
   void decode(job, tools).catch(failed).then(answer);
 });
-// Elsewhere it would be the priority of the whole process.
-if (process.platform === 'linux') setPriority(niceness);
+lowerPriority();
 port.postMessage({ kind: 'ready', threadId: threadId() });
 
 function failed(error: unknown): DecodeReply {
@@ -73,6 +72,17 @@ function answer(reply: DecodeReply): void {
     ...(shown ? [shown.bytes] : []),
   ]);
   port.postMessage(reply, buffers);
+}
+
+/** Best effort: a sandbox may forbid it. */
+function lowerPriority(): void {
+  // Elsewhere it would be the priority of the whole process.
+  if (process.platform !== 'linux') return;
+  try {
+    setPriority(niceness);
+  } catch {
+    // Small requests are then not preferred.
+  }
 }
 
 /** The operating system's number of this thread, by which the main thread reads its CPU time; null if there is none. */

@@ -108,8 +108,8 @@ export async function startWriter(
       const ticket = nextTicket++;
       const packed = packWrites(writes);
       const { promise, resolve } = Promise.withResolvers<readonly WriteOutcome[]>();
-      waiting.set(ticket, { sinceMs: performance.now(), writes, settle: resolve });
       send({ kind: 'append', ticket, writes: packed, moreFollow }, buffersIn(writes));
+      waiting.set(ticket, { sinceMs: performance.now(), writes, settle: resolve });
       return promise;
     },
     noteKeyUse(use) {
