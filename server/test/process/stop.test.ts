@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
-import { request } from 'node:http';
+import { Agent, request } from 'node:http';
 import type { IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { test } from 'node:test';
@@ -36,6 +36,8 @@ async function slowPost(
   const body = Buffer.from(JSON.stringify({ model: 'slow', input: 'x'.repeat(1000) }));
   const post = request(`${url}/traces`, {
     method: 'POST',
+    // The client never hangs up by itself: without a timeout, an agent keeps its connections open.
+    agent: new Agent({ keepAlive: true }),
     headers: {
       authorization: `Bearer ${key}`,
       'content-type': 'application/json',
