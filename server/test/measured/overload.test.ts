@@ -56,7 +56,9 @@ test('while the writer is stalled memory stays bounded and callers get 503 with 
 
     const stored = replies.filter(({ status }) => status === 201).length;
     const refused = replies.filter(({ status }) => status === 503);
-    assert.equal(stored + refused.length, 600);
+    // On a slow machine a request may be refused because its body has not come in time.
+    const late = replies.filter(({ status }) => status === 408);
+    assert.equal(stored + refused.length + late.length, 600);
     // A write that has waited too long for the file is refused for five seconds. On a slow machine that is some of them.
     assert.ok(refused.every(({ retryAfter }) => retryAfter === '1' || retryAfter === '5'));
     const grown = memoryStalled - memoryBefore;
