@@ -1,10 +1,9 @@
 import { narrowNames, payloadNames, summedNames } from '../../core/trace-fields.ts';
-import type { FieldName, TraceDraft } from '../../core/trace-fields.ts';
+import type { FieldName, PayloadName, TraceDraft } from '../../core/trace-fields.ts';
 import { reportSameCall } from '../../store/span-mark.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
 import type { Call } from './call-draft.ts';
 import { DisjointSets } from './disjoint-sets.ts';
-import { textBytesOf } from './text-bytes.ts';
 
 /** A call with everything that was reported of it, in one request. */
 export interface ReportedCall {
@@ -195,11 +194,15 @@ function compareIds({ ids: one }: Call, { ids: other }: Call): number {
 
 interface Merged {
   draft: TraceDraft;
+  textBytes: TextBytes;
   startUs: number;
   endUs: number;
   /** How long the report took that the tokens are from. */
   tokensUs: number;
 }
+
+/** How long each text of a draft is, so that a long one is not measured again with each report. */
+type TextBytes = Record<PayloadName, number>;
 
 function alone({ draft, ids }: Call): ReportedCall {
   return { draft, ids: [ids] };
@@ -208,7 +211,8 @@ function alone({ draft, ids }: Call): ReportedCall {
 function merged(reports: readonly Call[], textBytesMax: number): ReportedCall {
   const [first, ...others] = reports as [Call, ...Call[]];
   const { draft, startUs, endUs } = first;
-  const all: Merged = { draft, startUs, endUs, tokensUs: durationOf(first) };
+  const textBytes = measure(draft);
+  const all: Merged = { draft, textBytes, startUs, endUs, tokensUs: durationOf(first) };
   for (const other of others) merge(all, other, textBytesMax);
   return { draft: all.draft, ids: reports.map(({ ids }) => ids) };
 }
@@ -232,9 +236,11 @@ function merge(all: Merged, call: Call, textBytesMax: number): void {
   const isWider = tokensUs > all.endUs - all.startUs;
   const texts = textsIn(call.draft) - textsIn(all.draft);
   const isBetter = texts > 0 || (texts === 0 && isWider);
-  const [base, other] = isBetter ? [call.draft, all.draft] : [all.draft, call.draft];
+  const added = { draft: call.draft, textBytes: measure(call.draft) };
+  const [base, other] = isBetter ? [added, all] : [all, added];
   fillFrom(base, other, textBytesMax);
-  all.draft = Object.assign(base, counts);
+  all.draft = Object.assign(base.draft, counts);
+  all.textBytes = base.textBytes;
   all.startUs = Math.min(all.startUs, call.startUs);
   all.endUs = Math.max(all.endUs, call.endUs);
 }
@@ -251,13 +257,24 @@ function textsIn({ input, output }: TraceDraft): number {
   return (input === null ? 0 : 1) + (output === null ? 0 : 1);
 }
 
+function measure(draft: TraceDraft): TextBytes {
+  const lengths = payloadNames.map((name) => [name, Buffer.byteLength(draft[name] ?? '')]);
+  return Object.fromEntries(lengths) as TextBytes;
+}
+
+type Measured = Pick<Merged, 'draft' | 'textBytes'>;
+
 /** A text that would make the trace too long is left out. */
-function fillFrom(base: TraceDraft, other: TraceDraft, textBytesMax: number): void {
-  const values: Partial<Record<FieldName, unknown>> = base;
-  for (const name of narrowNames) values[name] ??= other[name];
+function fillFrom(base: Measured, other: Measured, textBytesMax: number): void {
+  const values: Partial<Record<FieldName, unknown>> = base.draft;
+  for (const name of narrowNames) values[name] ??= other.draft[name];
+  let bytes = 0;
+  for (const name of payloadNames) bytes += base.textBytes[name];
   for (const name of payloadNames) {
-    const text = other[name];
-    if (base[name] !== null || text === null) continue;
-    if (textBytesOf(base) + Buffer.byteLength(text) <= textBytesMax) base[name] = text;
+    const added = other.textBytes[name];
+    if (base.draft[name] !== null || bytes + added > textBytesMax) continue;
+    base.draft[name] = other.draft[name];
+    base.textBytes[name] = added;
+    bytes += added;
   }
 }
