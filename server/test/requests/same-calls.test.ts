@@ -113,3 +113,34 @@ test('many calls inside of one agent are as many calls', () => {
   ]);
   assert.equal(joinReports(doubled).length, 50, 'each was reported by two emitters');
 });
+
+test('thousands of calls at once are joined with their outer reports', () => {
+  const count = 2000;
+  const outer = Array.from({ length: count }, (_, i) =>
+    report({ span: `b${i}`, emitter: 'framework', startUs: 1 + i, endUs: 1_000_000 }),
+  );
+  const inner = outer.map((_, i) => report({ span: `a${i}`, startUs: count + i, endUs: 900_000 }));
+  // A third emitter has reported only one call, so no call is known to be complete.
+  const other = report({ span: 'c', emitter: 'other', startUs: 2_000_000, endUs: 2_000_001 });
+  for (const reports of [
+    [...outer, ...inner, other],
+    [other, ...inner.toReversed(), ...outer],
+  ]) {
+    const calls = joinReports(reports);
+    assert.equal(calls.length, count + 1);
+    assert.ok(calls.every(({ ids }) => ids.length <= 2));
+  }
+});
+
+test('a report is compared with the nearest ones of many that it is not the same as', () => {
+  const none = { prompt_tokens: null, completion_tokens: null };
+  const outer = Array.from({ length: 1000 }, (_, i) =>
+    report({ span: `b${i}`, emitter: `e${i % 20}`, draft: none, startUs: 1 + i, endUs: 5000 + i }),
+  );
+  // It is only within the last of them.
+  const inner = report({ span: 'a', draft: none, startUs: 1000, endUs: 5999 });
+  const calls = joinReports([inner, ...outer]);
+  assert.equal(calls.length, 1000);
+  const joined = calls.find(({ ids }) => ids.length > 1);
+  assert.deepEqual(joined?.ids.map(({ span }) => span).sort(), ['a', 'b999']);
+});

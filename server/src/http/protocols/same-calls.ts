@@ -78,85 +78,130 @@ function haveSameTokens(one: TraceDraft, other: TraceDraft): boolean {
   );
 }
 
-/** Reports of different emitters without a common id that agree in everything that is counted, and in the time. */
-function joinAlike(calls: readonly Call[], sets: DisjointSets, emitters: number): void {
-  const known = new Map<number, KnownOfCall>();
+/**
+ * Joins reports of different emitters without a common id that agree in everything that is counted, and in the time. Each report is
+ * compared with a limited number of earlier ones, so that the time this takes is in proportion to the number of reports.
+ */
+function joinAlike(calls: readonly Call[], sets: DisjointSets, emitterCount: number): void {
+  const complete = Math.min(emitterCount, emittersPerCallMax);
+  const known = new Map<number, KnownCall>();
+  const knownOf = (i: number): KnownCall => known.getOrInsertComputed(sets.find(i), newKnown);
   for (const [i, { ids }] of calls.entries()) {
-    const ofCall = known.getOrInsertComputed(sets.find(i), newKnown);
+    const ofCall = knownOf(i);
     ofCall.emitters.add(ids.emitter);
-    if (ids.response !== null) ofCall.responses.add(ids.response);
+    ofCall.hasResponse ||= ids.response !== null;
   }
-  const knownOf = (i: number): KnownOfCall => known.getOrInsertComputed(sets.find(i), newKnown);
-  const byOutcome = new Map<string, Map<string, number[]>>();
+  const byOutcome = new Map<string, OpenGroups>();
+  const groupsFor = (call: Call): OpenGroups =>
+    byOutcome.getOrInsertComputed(outcomeOf(call), () => new Map<string, OpenGroup>());
   const indexes = [...calls.keys()].filter((i) => calls[i]?.startUs !== 0);
   indexes.sort((a, b) => compareTimes(calls[a] as Call, calls[b] as Call));
-  for (const [order, i] of indexes.entries()) {
-    const call = calls[i] as Call;
-    const ofCall = knownOf(i);
-    if (ofCall.emitters.size === emitters) continue;
-    const open = byOutcome.getOrInsertComputed(outcomeOf(call), () => new Map<string, number[]>());
-    /** The place of the first report in `indexes` that may be of the same call. */
-    let found = Infinity;
-    const own = listOf(call, ofCall);
-    for (const [list, orders] of open) {
-      if (!mayMatch(list, own)) continue;
-      // Reports whose calls have ended or are complete are never looked at again.
-      const left = orders.filter((k) => {
-        const other = indexes[k] as number;
-        return (
-          (calls[other] as Call).endUs >= call.startUs && knownOf(other).emitters.size < emitters
-        );
-      });
-      open.set(list, left);
-      const first = left.find((k) => {
-        const other = indexes[k] as number;
-        return mayBeSame(knownOf(other), ofCall) && isMeanwhile(calls[other] as Call, call);
-      });
-      found = Math.min(found, first ?? Infinity);
+  for (const [order, index] of indexes.entries()) {
+    const call = calls[index] as Call;
+    const own = knownOf(index);
+    if (own.emitters.size >= complete) continue;
+    const report: OpenReport = { index, order, call, known: own };
+    const groups = groupsFor(call);
+    const other = firstAlike(groups, report);
+    own.reports.push(report);
+    if (other === null) {
+      addReport(groups, report);
+      continue;
     }
-    open.getOrInsertComputed(own, () => []).push(order);
-    if (found === Infinity) continue;
-    const other = indexes[found] as number;
-    const joined = union(knownOf(other), ofCall);
-    sets.join(other, i);
-    known.set(sets.find(i), joined);
+    const joined = union(other.known, own);
+    sets.join(other.index, index);
+    known.set(sets.find(index), joined);
+    if (joined.emitters.size >= complete) continue;
+    for (const each of joined.reports) addReport(groupsFor(each.call), each);
   }
 }
 
-/** Reports are compared with those in other lists only, so that thousands of one kind are not compared with each other. */
-function listOf({ ids: { emitter } }: Call, { responses }: KnownOfCall): string {
-  return `${responses.size > 0 ? hasResponse : ' '}${emitter}`;
-}
+/** A call that so many emitters have reported is not compared with others. */
+const emittersPerCallMax = 8;
+/** Groups of one outcome that a report is compared with. */
+const openGroupsMax = 32;
+/** Reports of each group that a report is compared with. */
+const comparedPerGroupMax = 32;
 
-function mayMatch(one: string, other: string): boolean {
-  const haveResponses = one.startsWith(hasResponse) && other.startsWith(hasResponse);
-  return !haveResponses && one.slice(1) !== other.slice(1);
-}
-
-const hasResponse = 'r';
-
-interface KnownOfCall {
+/** What is known of a call. An emitter reports it only once, and its response has one id. */
+interface KnownCall {
   emitters: Set<string>;
-  responses: Set<string>;
+  hasResponse: boolean;
+  /** Those that were compared. */
+  reports: OpenReport[];
+  /** Whether it has become part of another `KnownCall`. */
+  isReplaced: boolean;
 }
 
-function newKnown(): KnownOfCall {
-  return { emitters: new Set(), responses: new Set() };
+function newKnown(): KnownCall {
+  return { emitters: new Set(), hasResponse: false, reports: [], isReplaced: false };
 }
 
-/** An emitter reports a call only once, and a response has one id. */
-function mayBeSame(one: KnownOfCall, other: KnownOfCall): boolean {
-  return (
-    one.emitters.isDisjointFrom(other.emitters) &&
-    (one.responses.size === 0 || other.responses.size === 0)
-  );
-}
-
-function union(one: KnownOfCall, other: KnownOfCall): KnownOfCall {
-  return {
+function union(one: KnownCall, other: KnownCall): KnownCall {
+  one.isReplaced = true;
+  other.isReplaced = true;
+  const known: KnownCall = {
     emitters: one.emitters.union(other.emitters),
-    responses: one.responses.union(other.responses),
+    hasResponse: one.hasResponse || other.hasResponse,
+    reports: [],
+    isReplaced: false,
   };
+  known.reports = [...one.reports, ...other.reports].map((report) => ({ ...report, known }));
+  return known;
+}
+
+interface OpenReport {
+  index: number;
+  /** Its place in the order of times. */
+  order: number;
+  call: Call;
+  known: KnownCall;
+}
+
+/** Reports of calls that have the same emitters: either each of them may be of the same call as a new report, or none. */
+interface OpenGroup extends Pick<KnownCall, 'emitters' | 'hasResponse'> {
+  /** The nearest in time are at the end. */
+  reports: OpenReport[];
+}
+
+/** Those that were added to last are at the end. */
+type OpenGroups = Map<string, OpenGroup>;
+
+function addReport(groups: OpenGroups, report: OpenReport): void {
+  const { emitters, hasResponse } = report.known;
+  const key = [hasResponse, ...[...emitters].sort()].join(' ');
+  const group = groups.get(key) ?? { emitters, hasResponse, reports: [] };
+  group.reports.push(report);
+  groups.delete(key);
+  groups.set(key, group);
+  if (groups.size <= openGroupsMax) return;
+  const [oldest = ''] = groups.keys();
+  groups.delete(oldest);
+}
+
+/** The earliest report that may be of the same call, among the nearest in time of each group. */
+function firstAlike(groups: OpenGroups, report: OpenReport): OpenReport | null {
+  const { emitters, hasResponse } = report.known;
+  let first: OpenReport | null = null;
+  for (const [key, group] of groups) {
+    if (group.hasResponse && hasResponse) continue;
+    if (!group.emitters.isDisjointFrom(emitters)) continue;
+    const { reports } = group;
+    let compared = 0;
+    for (let at = reports.length - 1; at >= 0 && compared < comparedPerGroupMax; at--) {
+      const other = reports[at] as OpenReport;
+      if (other.known.isReplaced || other.call.endUs < report.call.startUs) {
+        // No later report can be of its call. Few are behind it, so this is quick.
+        reports.splice(at, 1);
+        continue;
+      }
+      compared += 1;
+      if (first !== null && first.order < other.order) continue;
+      if (isMeanwhile(other.call, report.call)) first = other;
+    }
+    if (reports.length === 0) groups.delete(key);
+  }
+  return first;
 }
 
 /** Two reports without a common id are of the same call only if all of this is equal. */
@@ -186,7 +231,8 @@ function durationOf({ startUs, endUs }: Call): number {
 }
 
 function compareIds({ ids: one }: Call, { ids: other }: Call): number {
-  const [a, b] = [`${one.span} ${one.response}`, `${other.span} ${other.response}`];
+  const a = `${one.span} ${one.response} ${one.emitter}`;
+  const b = `${other.span} ${other.response} ${other.emitter}`;
   return a < b ? -1 : a > b ? 1 : 0;
 }
 
