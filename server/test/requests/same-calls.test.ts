@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
 import type { TraceInput } from '../../src/core/trace-fields.ts';
+import { Failure } from '../../src/errors.ts';
 import type { Call } from '../../src/http/protocols/call-draft.ts';
 import { limits } from '../../src/limits.ts';
 import type { CallIds } from '../../src/store/trace-writer.ts';
@@ -143,4 +144,26 @@ test('a report is compared with the nearest ones of many that it is not the same
   assert.equal(calls.length, 1000);
   const joined = calls.find(({ ids }) => ids.length > 1);
   assert.deepEqual(joined?.ids.map(({ span }) => span).sort(), ['a', 'b999']);
+});
+
+test('a request that reports one call more than 100 times is refused', () => {
+  const ways: Readonly<Record<string, (i: number) => Wishes>> = {
+    'the same span': () => ({ span: 'a' }),
+    'the same response': (i) => ({ span: `a${i}`, response: 'r' }),
+    'each directly inside of the one before': (i) => {
+      return { span: `a${i}`, outerSpan: `a${i - 1}`, emitter: `e${i}` };
+    },
+  };
+  for (const [way, wishesOf] of Object.entries(ways)) {
+    const reports = Array.from({ length: 101 }, (_, i) => report(wishesOf(i)));
+    assert.equal(joinReports(reports.slice(0, 100)).length, 1, way);
+    assert.throws(
+      () => joinReports(reports),
+      (error) =>
+        error instanceof Failure &&
+        error.code === 'body_too_large' &&
+        error.message === 'One call is reported more than 100 times in this request.',
+      way,
+    );
+  }
 });

@@ -1,9 +1,12 @@
 /** The numbers from 0, each in a set, which can be joined. */
 export class DisjointSets {
   readonly #parents: Uint32Array;
+  /** Of each set, at its root. */
+  readonly #sizes: Uint32Array;
 
   constructor(count: number) {
     this.#parents = Uint32Array.from({ length: count }, (_, i) => i);
+    this.#sizes = new Uint32Array(count).fill(1);
   }
 
   /** The same number for all numbers of a set. */
@@ -20,9 +23,14 @@ export class DisjointSets {
     return root;
   }
 
-  join(one: number, other: number): void {
+  /** Returns how many numbers are in the joined set. */
+  join(one: number, other: number): number {
     const [a, b] = [this.find(one), this.find(other)];
-    this.#parents[Math.max(a, b)] = Math.min(a, b);
+    const size = a === b ? this.#sizeAt(a) : this.#sizeAt(a) + this.#sizeAt(b);
+    const root = Math.min(a, b);
+    this.#parents[Math.max(a, b)] = root;
+    this.#sizes[root] = size;
+    return size;
   }
 
   /** The members of each set, ascending. Sets are in the order of their first members. */
@@ -32,5 +40,9 @@ export class DisjointSets {
       byRoot.getOrInsertComputed(this.find(i), () => []).push(i);
     }
     return [...byRoot.values()];
+  }
+
+  #sizeAt(root: number): number {
+    return this.#sizes[root] as number;
   }
 }

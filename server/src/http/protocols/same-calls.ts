@@ -1,5 +1,6 @@
 import { narrowNames, payloadNames, summedNames } from '../../core/trace-fields.ts';
 import type { FieldName, PayloadName, TraceDraft } from '../../core/trace-fields.ts';
+import { fail } from '../../errors.ts';
 import { reportSameCall } from '../../store/span-mark.ts';
 import type { CallIds } from '../../store/trace-writer.ts';
 import type { Call } from './call-draft.ts';
@@ -32,12 +33,22 @@ export function joinReports(calls: readonly Call[], textBytesMax: number): Repor
   });
 }
 
+/** All reports of a call are stored with one row, so there must not be too many. */
+const reportsPerCallMax = 100;
+
+function joinTwo(sets: DisjointSets, one: number, other: number): void {
+  if (sets.join(one, other) <= reportsPerCallMax) return;
+  fail('body_too_large', {
+    say: `One call is reported more than ${reportsPerCallMax} times in this request.`,
+  });
+}
+
 /** Returns the first report of each span. */
 function joinEqualIds(calls: readonly Call[], sets: DisjointSets): Map<string, number> {
   const spans = new Map<string, number>();
   const responses = new Map<string, number>();
   const join = (first: Map<string, number>, id: string | null, i: number): void => {
-    if (id !== null) sets.join(first.getOrInsert(id, i), i);
+    if (id !== null) joinTwo(sets, first.getOrInsert(id, i), i);
   };
   for (const [i, { ids }] of calls.entries()) {
     join(spans, ids.span, i);
@@ -62,7 +73,7 @@ function joinNested(
     const other = best.get(at);
     if (other === undefined || isLikelier(outer, inner, calls[other] as Call)) best.set(at, i);
   }
-  for (const [outer, inner] of best) sets.join(outer, inner);
+  for (const [outer, inner] of best) joinTwo(sets, outer, inner);
 }
 
 /** Of several attempts, the outer report has the counts of one, most often of the last. */
@@ -109,7 +120,7 @@ function joinAlike(calls: readonly Call[], sets: DisjointSets, emitterCount: num
       continue;
     }
     const joined = union(other.known, own);
-    sets.join(other.index, index);
+    joinTwo(sets, other.index, index);
     known.set(sets.find(index), joined);
     if (joined.emitters.size >= complete) continue;
     for (const each of joined.reports) addReport(groupsFor(each.call), each);
