@@ -88,7 +88,7 @@ class ChangedMarks {
 
   /**
    * Remembers a report, and returns how many calls more there are with it: one, less one for each report that turns out to be of the
-   * same call as one inside of it. The sum does not depend on the order of the reports. It is negative if the report shows that two
+   * same call as one of its children. The sum does not depend on the order of the reports. It is negative if the report shows that two
    * stored calls are one.
    */
   add(report: CallIds): number {
@@ -102,15 +102,15 @@ class ChangedMarks {
     }
     if (span !== null && own !== null && !own.isCall) {
       own.setCall(report);
-      if (own.reportsInnerCall) added -= 1;
+      if (own.reportsCallOfChild) added -= 1;
       this.#remember(span, own);
     }
     if (outerSpan === null) return added;
     const outer = this.#spanMark(outerSpan);
-    const didReport = outer.reportsInnerCall;
-    if (!outer.addInside(report)) return added;
+    const didReport = outer.reportsCallOfChild;
+    if (!outer.addChild(report)) return added;
     this.#remember(outerSpan, outer);
-    return outer.reportsInnerCall && !didReport ? added - 1 : added;
+    return outer.reportsCallOfChild && !didReport ? added - 1 : added;
   }
 
   #spanMark(mark: string): SpanMark {

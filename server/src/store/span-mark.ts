@@ -2,81 +2,85 @@ import { emitterChars } from './trace-writer.ts';
 import type { CallIds } from './trace-writer.ts';
 
 /**
- * What is remembered of a span: how it reported a call, if it did, and how calls directly inside of it were reported. As text it has five
- * characters for each way: what kind of report it was, and its emitter.
+ * What is remembered of a span: who reported it as a call, and who reported calls in its children. A reporter is an emitter and what is
+ * known of its report: whether the call failed, and whether there was a response id.
+ *
+ * As text, a reporter has five characters: a digit and the emitter. The mark is the reporter of the span, a slash and the reporters of its
+ * children.
  */
 export class SpanMark {
   /** Empty if the span is not known as a call. */
-  #call: string;
-  /** One for each kind of report. */
-  #inside: string;
+  #reporter: string;
+  /** The reporters of the children one after the other, at most one with each digit. */
+  #children: string;
 
   constructor(text = '/') {
     const end = text.indexOf('/');
-    this.#call = text.slice(0, Math.max(0, end));
-    this.#inside = text.slice(end + 1);
+    this.#reporter = text.slice(0, Math.max(0, end));
+    this.#children = text.slice(end + 1);
   }
 
   get isCall(): boolean {
-    return this.#call !== '';
+    return this.#reporter !== '';
   }
 
-  /** Whether a call directly inside of the span is the one that the span reports. */
-  get reportsInnerCall(): boolean {
+  /** Whether the span reports the same call as one of its children. */
+  get reportsCallOfChild(): boolean {
     if (!this.isCall) return false;
-    for (let at = 0; at < this.#inside.length; at += wayChars) {
-      if (areSame(this.#call, this.#inside.slice(at, at + wayChars))) return true;
+    for (let at = 0; at < this.#children.length; at += reporterChars) {
+      const child = this.#children.slice(at, at + reporterChars);
+      if (mayReportSameCall(this.#reporter, child)) return true;
     }
     return false;
   }
 
   setCall(ids: CallIds): void {
-    this.#call = wayOf(ids);
+    this.#reporter = reporterOf(ids);
   }
 
   /** Returns false if nothing has changed. */
-  addInside(ids: CallIds): boolean {
-    const way = wayOf(ids);
+  addChild(ids: CallIds): boolean {
+    const child = reporterOf(ids);
     let at = 0;
-    for (; at < this.#inside.length; at += wayChars) {
-      if (this.#inside[at] === way[0]) break;
+    for (; at < this.#children.length; at += reporterChars) {
+      if (this.#children[at] === child[0]) break;
     }
-    const found = this.#inside.slice(at, at + wayChars);
-    if (found === way || found.endsWith(severalEmitters)) return false;
-    const added = found === '' ? way : `${way.slice(0, 1)}${severalEmitters}`;
-    this.#inside = this.#inside.slice(0, at) + added + this.#inside.slice(at + wayChars);
+    const known = this.#children.slice(at, at + reporterChars);
+    if (known === child || known.endsWith(severalEmitters)) return false;
+    const added = known === '' ? child : `${child.slice(0, 1)}${severalEmitters}`;
+    this.#children = this.#children.slice(0, at) + added + this.#children.slice(at + reporterChars);
     return true;
   }
 
   toString(): string {
-    return `${this.#call}/${this.#inside}`;
+    return `${this.#reporter}/${this.#children}`;
   }
 }
 
-const wayChars = 1 + emitterChars;
+const reporterChars = 1 + emitterChars;
+/** In place of the emitter, if children with the same digit have different ones. One of them is not that of the span. */
 const severalEmitters = '*'.repeat(emitterChars);
 const errorBit = 1;
 const responseBit = 2;
 
-/** The kind of the report and its emitter. */
-function wayOf({ isError, response, emitter }: CallIds): string {
+function reporterOf({ isError, response, emitter }: CallIds): string {
   return `${(isError ? errorBit : 0) | (response === null ? 0 : responseBit)}${emitter}`;
 }
 
 /**
- * A report and one directly inside of it are of the same call if they come from different emitters, agree about how it ended, and do not
- * both have a response id: with equal ones the call is recognized by them, and with different ones it is another.
+ * A span and its child report the same call if they come from different emitters, agree whether it failed, and do not both have a response
+ * id: with equal ones the call is recognized by them, and with different ones it is another.
  */
-function areSame(outer: string, inner: string): boolean {
-  const [outerKind, innerKind] = [Number(outer[0]), Number(inner[0])];
+function mayReportSameCall(parent: string, child: string): boolean {
+  const [parentBits, childBits] = [Number(parent[0]), Number(child[0])];
   return (
-    ((outerKind ^ innerKind) & errorBit) === 0 &&
-    (outerKind & innerKind & responseBit) === 0 &&
-    outer.slice(1) !== inner.slice(1)
+    ((parentBits ^ childBits) & errorBit) === 0 &&
+    (parentBits & childBits & responseBit) === 0 &&
+    parent.slice(1) !== child.slice(1)
   );
 }
 
 /** The same rule for two reports. */
-export function reportSameCall(outer: CallIds, inner: CallIds): boolean {
-  return areSame(wayOf(outer), wayOf(inner));
+export function reportSameCall(parent: CallIds, child: CallIds): boolean {
+  return mayReportSameCall(reporterOf(parent), reporterOf(child));
 }
