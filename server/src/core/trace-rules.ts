@@ -48,7 +48,7 @@ export interface BrokenRule {
   name: FieldName;
   /** What it should be. */
   rule: string;
-  /** Whether it is a number that nothing can be added up with, even if it fits the other fields. */
+  /** Whether it is a number that must not be added to sums, even if it fits the other fields. */
   isWrongNumber: boolean;
 }
 
@@ -59,23 +59,21 @@ export function brokenRules(trace: CheckedTrace, latestStartUs: number): BrokenR
   for (const name of fieldNames) {
     const value = values[name] ?? null;
     const ofValue =
-      value === null
-        ? problemWithNothing(name)
-        : rules[traceFields[name].kind](value, latestStartUs);
+      value === null ? problemIfMissing(name) : rules[traceFields[name].kind](value, latestStartUs);
     const rule = ofValue ?? problemWithParts(name, values);
     if (rule === null) continue;
-    broken.push({ name, rule, isWrongNumber: ofValue !== null && isUnusable(name, value) });
+    broken.push({ name, rule, isWrongNumber: ofValue !== null && isWrongNumber(name, value) });
   }
   return broken;
 }
 
-/** A time can be added up even if it is out of range. */
-function isUnusable(name: FieldName, value: unknown): boolean {
+/** Whether a value that breaks the rule of its field must not be added to sums. A time that is out of range still can be. */
+function isWrongNumber(name: FieldName, value: unknown): boolean {
   const { kind } = traceFields[name];
   return kind === 'time' ? !Number.isSafeInteger(value) : kind === 'count' || kind === 'dollars';
 }
 
-function problemWithNothing(name: FieldName): string | null {
+function problemIfMissing(name: FieldName): string | null {
   const { isRequired, kind } = traceFields[name];
   return isRequired || kind === 'status' ? 'is required' : null;
 }
