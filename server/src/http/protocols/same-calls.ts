@@ -27,9 +27,7 @@ export function joinReports(calls: readonly Call[], textBytesMax: number): Repor
   }
   return sets.groups().map((indexes) => {
     const reports = indexes.map((i) => calls[i] as Call);
-    return reports.length === 1
-      ? alone(reports[0] as Call)
-      : merged(reports.sort(innerFirst), textBytesMax);
+    return merged(reports.sort(innerFirst), textBytesMax);
   });
 }
 
@@ -47,17 +45,17 @@ function joinTwo(sets: DisjointSets, one: number, other: number): void {
 function joinEqualIds(calls: readonly Call[], sets: DisjointSets): Map<string, number> {
   const spans = new Map<string, number>();
   const responses = new Map<string, number>();
-  const join = (first: Map<string, number>, id: string | null, i: number): void => {
+  const joinFirst = (first: Map<string, number>, id: string | null, i: number): void => {
     if (id !== null) joinTwo(sets, first.getOrInsert(id, i), i);
   };
   for (const [i, { ids }] of calls.entries()) {
-    join(spans, ids.span, i);
-    join(responses, ids.response, i);
+    joinFirst(spans, ids.span, i);
+    joinFirst(responses, ids.response, i);
   }
   return spans;
 }
 
-/** Each report is of the same call as at most one of those directly inside of it. */
+/** A report is of the same call as at most one of those directly inside of it. */
 function joinNested(
   calls: readonly Call[],
   sets: DisjointSets,
@@ -202,7 +200,7 @@ function firstAlike(groups: OpenGroups, report: OpenReport): OpenReport | null {
     for (let at = reports.length - 1; at >= 0 && compared < comparedPerGroupMax; at--) {
       const other = reports[at] as OpenReport;
       if (other.known.isReplaced || other.call.endUs < report.call.startUs) {
-        // No later report can be of its call. Few are behind it, so this is quick.
+        // It is over, or in another group by now. Few reports are behind it, so this is quick.
         reports.splice(at, 1);
         continue;
       }
@@ -261,21 +259,15 @@ interface Merged {
 /** How long each text of a draft is, so that a long one is not measured again with each report. */
 type TextBytes = Record<PayloadName, number>;
 
-function alone({ draft, ids }: Call): ReportedCall {
-  return { draft, ids: [ids] };
-}
-
 function merged(reports: readonly Call[], textBytesMax: number): ReportedCall {
   const [first, ...others] = reports as [Call, ...Call[]];
-  const { draft, startUs, endUs } = first;
+  const { draft, ids, startUs, endUs } = first;
+  // Nothing has to be measured.
+  if (others.length === 0) return { draft, ids: [ids] };
   const textBytes = measure(draft);
   const all: Merged = { draft, textBytes, startUs, endUs, tokensUs: durationOf(first) };
   for (const other of others) merge(all, other, textBytesMax);
-  return { draft: all.draft, ids: reports.map(({ ids }) => ids) };
-}
-
-function endsAlike(one: TraceDraft, other: TraceDraft): boolean {
-  return one.status === other.status;
+  return { draft: all.draft, ids: reports.map((report) => report.ids) };
 }
 
 /**
@@ -284,7 +276,7 @@ function endsAlike(one: TraceDraft, other: TraceDraft): boolean {
  * how the call ended, the innermost report stays as it is.
  */
 function merge(all: Merged, call: Call, textBytesMax: number): void {
-  if (!endsAlike(all.draft, call.draft)) return;
+  if (all.draft.status !== call.draft.status) return;
   const tokensUs = durationOf(call);
   const isInner = tokensUs < all.tokensUs && hasTokens(call.draft);
   const hasBetterTokens = isInner || !hasTokens(all.draft);
