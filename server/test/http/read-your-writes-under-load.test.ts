@@ -10,6 +10,7 @@ import { chooseSeed, pick, seededRandom } from '../support/seeded-random.ts';
 import { databaseIn, testStore } from '../support/store-place.ts';
 import { startTestService, temporaryFolder } from '../support/service.ts';
 import type { KeyHolder, TestService } from '../support/service.ts';
+import { storeAtLast } from '../support/store-at-last.ts';
 
 const seed = chooseSeed();
 const random = seededRandom(seed);
@@ -51,8 +52,7 @@ function anyServer(): TestService {
 async function addModels(teamId: string, count: number): Promise<void> {
   for (let at = 0; at < count; at += 1_000) {
     const drafts = Array.from({ length: 1_000 }, (_, i) => draftTrace({ model: `m${at + i}` }));
-    const [outcome] = await anyServer().beside.append([{ teamId, drafts }]);
-    assert.equal(outcome?.kind, 'stored');
+    await storeAtLast(anyServer().beside, { teamId, drafts });
   }
 }
 

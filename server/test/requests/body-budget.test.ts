@@ -164,8 +164,13 @@ describe('a packed request gives its share of the budget back after', () => {
     await Promise.all(
       Array.from({ length: 60 }, async (_, i) => {
         const [status, bytes] = bodies[i % bodies.length] ?? assert.fail();
-        const answer = await post(here(), bytes);
-        assert.ok([status, 503].includes(answer.status), `${answer.status} in place of ${status}`);
+        const seen = await post(here(), bytes).then(
+          (answer) => answer.status,
+          (error: NodeJS.ErrnoException) => error.code,
+        );
+        // A refusal closes the connection, which may lose the reply if the body is still being sent.
+        const allowed = [status, 503, 'ECONNRESET', 'EPIPE'];
+        assert.ok(allowed.includes(seen ?? ''), `${seen} in place of ${status}`);
       }),
     );
     await assertBudgetWhole(here());

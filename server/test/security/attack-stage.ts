@@ -17,6 +17,7 @@ import type { ServerProcess } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { makePostgres } from '../support/postgres.ts';
 import { temporaryFolder } from '../support/service.ts';
+import { storeAtLast } from '../support/store-at-last.ts';
 import { runSql } from '../support/store-place.ts';
 
 const mb = 1e6;
@@ -75,8 +76,7 @@ export async function setAttackStage(kind: Database['kind']): Promise<AttackStag
         let drafts: ReturnType<typeof draftTrace>[] = [];
         const flush = async (): Promise<void> => {
           if (drafts.length === 0) return;
-          const [outcome] = await store.append([{ teamId: attacker.id, drafts }]);
-          assert.equal(outcome?.kind, 'stored');
+          await storeAtLast(store, { teamId: attacker.id, drafts });
           drafts = [];
         };
         for (const body of bodies) {
