@@ -69,7 +69,10 @@ function postPacked(url: string, key: string, body: Buffer, agent: Agent): Promi
       response.resume();
       response.on('end', () => resolve(response.statusCode ?? 0));
     })
-      .on('error', reject)
+      // The server closes a connection that has waited too long.
+      .on('error', (error: NodeJS.ErrnoException) =>
+        error.code === 'ECONNRESET' ? resolve(503) : reject(error),
+      )
       .end(body);
   });
 }
