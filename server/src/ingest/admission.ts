@@ -65,7 +65,7 @@ export class Admission {
   readonly #writer: TraceWriter;
   readonly #budget: WaitingBudget;
   readonly #watch: WriteWatch | null;
-  readonly #atStore = new StoreRoom((timeMs) => this.#resumeAt(timeMs));
+  readonly #atStore = new StoreRoom((pauseMs) => this.#resumeAfter(pauseMs));
   /** What waits for room at the store. A team's small writes need not wait for its large ones. */
   readonly #small = new TeamLines<Caller>(smallWorkMax);
   readonly #large = new TeamLines<Caller>(smallWorkMax);
@@ -147,9 +147,12 @@ export class Admission {
     }
   }
 
-  #resumeAt(timeMs: number): void {
+  #resumeAfter(pauseMs: number): void {
     clearTimeout(this.#resuming);
-    this.#resuming = setTimeout(() => this.#startWaiting(), timeMs - performance.now());
+    this.#resuming = setTimeout(() => {
+      this.#atStore.resume();
+      this.#startWaiting();
+    }, pauseMs);
   }
 
   #gather(caller: Caller): void {

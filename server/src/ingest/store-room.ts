@@ -31,14 +31,18 @@ export function isSmallWork(work: number): boolean {
 export class StoreRoom {
   readonly #small = new FairShare(storeWorkMax);
   readonly #large = new FairShare(storeWorkMax);
-  readonly #pauseUntil: (timeMs: number) => void;
-  #pausedUntilMs = 0;
+  readonly #onPause: (pauseMs: number) => void;
+  #isPaused = false;
   /** The team of the last small write, and when any other team sent one. */
   #lastSmall = { teamId: '', atMs: -Infinity, othersAtMs: -Infinity };
 
-  /** `pauseUntil` is told when there may be room for large writes again. */
-  constructor(pauseUntil: (timeMs: number) => void) {
-    this.#pauseUntil = pauseUntil;
+  /** `onPause` is told how long large writes pause, and calls `resume` after that. */
+  constructor(onPause: (pauseMs: number) => void) {
+    this.#onPause = onPause;
+  }
+
+  resume(): void {
+    this.#isPaused = false;
   }
 
   has(teamId: string, work: number): boolean {
@@ -46,7 +50,7 @@ export class StoreRoom {
       const held = this.#small.heldBy(teamId);
       return held + work <= smallWorkMax || held + work <= storeWorkMax - this.#small.used;
     }
-    if (performance.now() < this.#pausedUntilMs) return false;
+    if (this.#isPaused) return false;
     // A write may be larger than the whole room.
     const isFirst = this.#large.heldBy(teamId) === 0;
     if (isFirst) return this.#large.used < storeWorkMax;
@@ -61,8 +65,8 @@ export class StoreRoom {
   give(teamId: string, work: number, tookMs: number): void {
     this.#of(work).give({ teamId, keyId: null }, work);
     if (isSmallWork(work) || !this.#isShared(teamId)) return;
-    this.#pausedUntilMs = performance.now() + Math.min(pauseFactor * tookMs, pauseMsMax);
-    this.#pauseUntil(this.#pausedUntilMs);
+    this.#isPaused = true;
+    this.#onPause(Math.min(pauseFactor * tookMs, pauseMsMax));
   }
 
   #noteSmall(teamId: string): void {
