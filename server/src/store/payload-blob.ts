@@ -55,7 +55,7 @@ export function blobBytes({ bytes }: PayloadBlob): number {
   return bytes.byteLength;
 }
 
-/** The payloads of a write that has them packed, without those of drafts that were left out; null if they are not packed. */
+/** The payloads of a write that has them packed, except for drafts that were left out; null if they are not packed. */
 export function payloadsOf(
   { payloads }: { payloads?: readonly PayloadBlob[] | null },
   leftOut: readonly number[] = [],

@@ -251,7 +251,7 @@ test('a killed backup leaves no file of that name, and the next one succeeds', a
   const folder = join(dirname(tool.path), 'backups');
   mkdirSync(folder);
   const file = join(folder, 'copy.db');
-  // A busy machine may stop this process for so long that a backup ends before it is killed.
+  // A busy machine may stop this process until a backup has ended before it is killed.
   for (let attempt = 1, isCaught = false; !isCaught; attempt++) {
     const child = spawnCli(['backup', file, '--database', tool.database]);
     const ended = new Promise<NodeJS.Signals | null>((resolve) =>

@@ -8,7 +8,7 @@ import { pick, shuffled } from '../support/seeded-random.ts';
 
 /**
  * Random calls as several emitters report them: up to three levels of reports, with several attempts inside of an outer report, and some
- * reports that are sent again, are missing, or are made up by somebody.
+ * reports that are sent again, are missing, or are forged.
  */
 export interface CallHistory {
   reports: readonly Call[];
@@ -179,7 +179,7 @@ export function randomRequests(random: () => number, reports: readonly Call[]): 
 }
 
 /**
- * Until a report comes that connects two others, nobody can know that these are of one call. So this puts it into the same request as
+ * Until a report comes that connects two others, it is unknown that these are of one call. So this puts it into the same request as
  * one of them.
  */
 export function withoutLateConnections(requests: readonly Call[][]): Call[][] {

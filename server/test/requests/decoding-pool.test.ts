@@ -32,7 +32,7 @@ function decode(pool: DecodingPool, job: DecodeJob): Promise<DecodedReply> {
 
 const codeOf = (error: unknown): string => (error instanceof Failure ? error.code : String(error));
 
-/** Runs with a pool whose threads misbehave with every body except those of the team "good". */
+/** Runs with a pool whose threads misbehave with every body that does not belong to the team "good". */
 async function withBadThreads(
   does: BadThread,
   options: DecodingOptions,

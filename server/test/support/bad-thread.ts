@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { temporaryFolder } from './service.ts';
 
-/** What a thread in place of a decoding thread does with every body, except those of a team named "good". */
+/** What a thread in place of a decoding thread does with every body that does not belong to a team named "good". */
 export type BadThread = 'loops' | 'runs out of memory' | 'exits' | 'throws' | 'is silent';
 
 /** A module for such a thread. */

@@ -38,7 +38,7 @@ export class DecodedBody {
     return signals;
   }
 
-  /** All traces. Those of a large body are read in several turns of the event loop. */
+  /** All traces. A large body is read in several turns of the event loop. */
   async traces(): Promise<{ drafts: TraceDraft[]; payloads: PayloadBlob[] }> {
     const drafts: TraceDraft[] = [];
     const payloads: PayloadBlob[] = [];

@@ -93,7 +93,7 @@ export class SlotAttributes implements Attributes {
     return this.slots.ranks[row] === noRank ? undefined : this.#valueOf(this.slots.raws[row]);
   }
 
-  /** Reads all values now. Those of a resource are shared by its signals, and a long one must not be read again for each of them. */
+  /** Reads all values now. The signals of a resource share its values, and a long value must not be read again for each signal. */
   readAll(): void {
     for (const [row, rank] of this.slots.ranks.entries()) {
       if (rank === noRank) continue;
