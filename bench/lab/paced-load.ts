@@ -3,8 +3,9 @@
  * answer: `node paced-load.ts URL KEY PER_SECOND SECONDS`. It is an open loop: a write is timed from when it was due, also if earlier ones
  * are not answered yet. It ends by itself.
  */
-import { Agent, request } from 'node:http';
+import { Agent } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { callService } from '../../server/test/support/http-call.ts';
 
 /** One timed answer. */
 export interface PacedAnswer {
@@ -17,6 +18,7 @@ export interface PacedAnswer {
 }
 
 const [url = '', key = '', perSecond = '', seconds = ''] = process.argv.slice(2);
+const answerMsMax = 120_000;
 const agent = new Agent({ keepAlive: true });
 const healthAgent = new Agent({ keepAlive: true });
 const body = (i: number): string =>
@@ -29,30 +31,17 @@ const body = (i: number): string =>
     user_identifier: `user-${(i * 7_919) % 5_000}`,
   });
 
-function send(path: string, from: Agent, sent?: string): Promise<number> {
-  const headers = {
-    authorization: `Bearer ${key}`,
-    ...(sent !== undefined && {
-      'content-type': 'application/json',
-      'content-length': Buffer.byteLength(sent),
-    }),
-  };
-  const method = sent === undefined ? 'GET' : 'POST';
-  return new Promise((resolve) => {
-    const outgoing = request(`${url}${path}`, { method, agent: from, headers }, (response) => {
-      response.resume();
-      response.on('close', () => resolve(response.statusCode ?? 0));
-    });
-    outgoing.on('error', () => resolve(0));
-    outgoing.end(sent);
-  });
-}
+const health = { path: '/healthz', agent: healthAgent };
+const write = (i: number) => ({ method: 'POST', path: '/traces', body: body(i), agent }) as const;
 
-async function timed(kind: PacedAnswer['kind'], dueMs: number, sent?: string): Promise<void> {
-  const status = await send(
-    kind === 'write' ? '/traces' : '/healthz',
-    kind === 'write' ? agent : healthAgent,
-    sent,
+async function timed(
+  kind: PacedAnswer['kind'],
+  dueMs: number,
+  call: typeof health | ReturnType<typeof write>,
+): Promise<void> {
+  const status = await callService(url, { ...call, key, withinMs: answerMsMax }).then(
+    (reply) => reply.status,
+    () => 0,
   );
   const tookMs = performance.timeOrigin + performance.now() - dueMs;
   process.stdout.write(`${JSON.stringify({ kind, dueMs, tookMs, status })}\n`);
@@ -73,8 +62,8 @@ async function pace(rate: number, run: (i: number, dueMs: number) => Promise<voi
 
 if (import.meta.main) {
   await Promise.all([
-    pace(Number(perSecond), (i, dueMs) => timed('write', dueMs, body(i))),
-    pace(10, (_, dueMs) => timed('health', dueMs)),
+    pace(Number(perSecond), (i, dueMs) => timed('write', dueMs, write(i))),
+    pace(10, (_, dueMs) => timed('health', dueMs, health)),
   ]);
   process.exit(0);
 }
