@@ -189,8 +189,6 @@ export const limits = Object.freeze({
   failureKindsMax: 100,
   // How often the number of spans and log records that were stored, skipped and rejected is logged.
   signalLogIntervalMs: 60_000,
-  // How often a long upgrade of the database is logged.
-  upgradeLogIntervalMs: 1_000,
 
   // Size of a test write after a failed one, to find out whether the disk is full. Far larger than one write of SQLite.
   roomProbeBytes: 64 * 1024,

@@ -179,7 +179,6 @@ function storeEvents(logger: FastifyBaseLogger, recorder: Recorder | null): Stor
 
 /** Logs what operators should know about the store. */
 function logStoreEvents(logger: FastifyBaseLogger): StoreEvents {
-  let upgradeLoggedMs = performance.now();
   return {
     onClockJump: ({ teamId, aheadUs }) =>
       logger.warn(
@@ -188,11 +187,6 @@ function logStoreEvents(logger: FastifyBaseLogger): StoreEvents {
       ),
     onBroken: (reason) => logger.fatal({ reason }, 'writes have stopped; restart the server'),
     onRollFailed: logRollFailures(logger),
-    onUpgrade({ step, done, total }) {
-      if (performance.now() - upgradeLoggedMs < limits.upgradeLogIntervalMs) return;
-      upgradeLoggedMs = performance.now();
-      logger.info({ step, done, total }, 'upgrading the database');
-    },
   };
 }
 

@@ -1,4 +1,4 @@
--- Times are microseconds since 1970 in UTC, days are whole days since then.
+-- Times are microseconds since 1970 in UTC.
 
 create table teams (
   no integer primary key,
@@ -18,11 +18,11 @@ create table api_keys (
   created_at_us integer not null,
   expires_at_us integer,
   revoked_at_us integer,
-  -- The key that a rotation put in this one's place.
+  -- The key that replaced this one in a rotation.
   replaced_by text
 ) strict, without rowid;
 
--- Apart from api_keys, so that the writer touches a small table once a minute and key.
+-- Separate from api_keys: it changes once per minute and key.
 create table key_uses (
   key_id text primary key,
   last_used_at_us integer not null
@@ -36,9 +36,8 @@ create table team_counters (
   last_created_at_us integer not null
 ) strict;
 
--- key is team_no << 40 | seq, so a team's traces lie together in the order of their sequence, and a page is one short walk
--- without any index. Payloads come last: a list of short columns never reads them. zstd_mask tells which of the three are
--- compressed: 1 input, 2 output, 4 error_message.
+-- key is team_no << 40 | seq, so a team's traces lie together in the order of their sequence. Only short values: everything that reads
+-- many traces reads this table.
 create table traces (
   key integer primary key,
   id blob not null,
@@ -51,28 +50,169 @@ create table traces (
   cost_usd real,
   feature_name text,
   user_identifier text,
+  -- The exact model that answered, if the app asked for another name.
+  response_model text,
+  started_at_us integer,
+  environment text,
+  provider text,
+  session_id text,
+  run_id text,
+  cache_read_tokens integer,
+  cache_write_tokens integer,
+  reasoning_tokens integer,
+  ttft_ms integer,
+  error_type text,
+  -- client or computed. Null if the cost is not known, and for traces of clients if the server does not compute costs.
+  cost_source text
+) strict;
+
+create unique index traces_by_id on traces (id);
+-- The time of the call decides its day and hour.
+create index traces_by_event_time on traces (key >> 40, coalesce(started_at_us, created_at_us));
+create index traces_with_errors on traces (key) where is_error = 1;
+-- Questions about the errors of a time range read these traces alone.
+create index errors_by_event_time on traces (key >> 40, coalesce(started_at_us, created_at_us)) where is_error = 1;
+
+-- The payloads of a trace that has any, under the same key. zstd_mask says which are compressed: 1 input, 2 output, 4 error_message,
+-- 8 metadata. The longest come last: a column behind a long one cannot be read without walking over it.
+create table trace_payloads (
+  key integer primary key,
   zstd_mask integer not null,
+  checksum integer not null,
   error_message blob,
+  metadata blob,
   input blob,
   output blob
 ) strict;
 
-create unique index traces_by_id on traces (id);
-
--- Sums by team, dimension (0 total, 1 model, 2 feature, 3 user), day (-1: all time) and key. With the day before the key an
--- all-time answer is one contiguous range, and today's rows stay together.
-create table rollups (
+-- A request with an Idempotency-Key, committed with its traces. Its reply is built again from them, so only what cannot be read there is
+-- stored: which traces they are, and what was rejected. The key and the body are hashes.
+create table idempotency (
   team_no integer not null,
-  dimension integer not null,
-  day integer not null,
-  key text not null,
+  key_hash text not null,
+  body_hash text not null,
+  first_seq integer not null,
+  count integer not null,
+  rejected text,
+  expires_at_us integer not null,
+  primary key (team_no, key_hash)
+) strict, without rowid;
+
+create index idempotency_by_expiry on idempotency (team_no, expires_at_us);
+
+-- The rollups of a generation contain exactly the traces up to its marks. One generation of each team is active; a second one may be
+-- under construction.
+create table team_marks (
+  team_no integer not null references teams (no),
+  generation integer not null,
+  time_zone text not null,
+  is_active integer not null,
+  hot_seq integer not null,
+  wide_seq integer not null,
+  primary key (team_no, generation)
+) strict, without rowid;
+
+create unique index team_marks_active on team_marks (team_no) where is_active = 1;
+
+-- Sums by dimension set, time grain, bucket and group (core/dimensions.ts). The latency histogram is often longer than everything else,
+-- and most questions do not need it, so it is the last column.
+create table rollup_rows (
+  team_no integer not null,
+  generation integer not null,
+  set_no integer not null,
+  grain integer not null,
+  bucket integer not null,
+  group_hash blob not null,
   calls integer not null,
-  errors integer not null,
-  latency_sum integer not null,
-  latency_count integer not null,
-  prompt_tokens integer not null,
-  completion_tokens integer not null,
-  cost_micros integer not null,
-  cost_picos integer not null,
-  primary key (team_no, dimension, day, key)
+  sums blob not null,
+  latencies blob not null,
+  primary key (team_no, generation, set_no, grain, bucket, group_hash)
+) strict, without rowid;
+
+-- The values of each group, once for all generations, grains and buckets. A column that the set does not have is null.
+create table rollup_groups (
+  team_no integer not null,
+  group_hash blob not null,
+  set_no integer not null,
+  is_error integer not null,
+  environment text,
+  provider text,
+  model text,
+  feature_name text,
+  user_identifier text,
+  primary key (team_no, group_hash)
+) strict, without rowid;
+
+-- How often the rollups of a local day have changed, by speed: a reader that keeps sums of a day in memory knows whether they are still
+-- right.
+create table rollup_days (
+  team_no integer not null,
+  generation integer not null,
+  day integer not null,
+  hot_changes integer not null,
+  wide_changes integer not null,
+  primary key (team_no, generation, day)
+) strict, without rowid;
+
+-- Finds traces by a hash of a user, session or run (store/trace-lookups.ts). block is seq >> 14; seqs has the other bits of each
+-- sequence number, two bytes each, ascending.
+create table trace_lookups (
+  team_no integer not null,
+  block integer not null,
+  hash integer not null,
+  seqs blob not null,
+  primary key (team_no, block, hash)
+) strict, without rowid;
+
+-- Secrets of this installation, by name: "session" is the key that signs session cookies. A backup leaves them out.
+create table server_secrets (
+  name text primary key,
+  value blob not null
+) strict, without rowid;
+
+-- One-time codes that sign in to the dashboard. The code itself is never stored, only its SHA-256. A used code is deleted.
+create table sign_in_codes (
+  code_hash text primary key,
+  key_id text not null,
+  expires_at_us integer not null
+) strict, without rowid;
+
+-- Dashboard sessions that were signed out before their end: their cookies are refused. Sessions that are over are removed when the next one
+-- is added. The id is no secret: without the signature of its cookie it opens nothing.
+create table ended_sessions (
+  ends_at_us integer not null,
+  id text not null,
+  primary key (ends_at_us, id)
+) strict, without rowid;
+
+-- Prices that operators have set, for a team (null for all teams), a model and a first day. A change replaces the row by one with a higher
+-- number, so that servers notice it. A price is pico-dollars per token; a row without input and output says that it was removed. Days are
+-- days since 1970 in UTC.
+create table price_entries (
+  no integer primary key,
+  team_no integer references teams (no),
+  model text not null,
+  from_day integer not null,
+  input integer,
+  output integer,
+  cache_read integer,
+  cache_write integer,
+  reasoning integer,
+  set_at_us integer not null,
+  set_by text not null
+) strict;
+
+-- What was computed again, and when, by whom and with which result. The traces up to done_seq are done; the run ends with those up to
+-- last_seq. A run without finished_at_us was interrupted and can be continued.
+create table reprice_runs (
+  team_no integer not null references teams (no),
+  id text not null,
+  started_at_us integer not null,
+  finished_at_us integer,
+  run_by text not null,
+  request text not null,
+  done_seq integer not null,
+  last_seq integer not null,
+  result text not null,
+  primary key (team_no, id)
 ) strict, without rowid;

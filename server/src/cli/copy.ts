@@ -30,7 +30,7 @@ export const copy: Command = {
   },
   more:
     'Copies teams with their time zones, keys, traces and recent Idempotency-Keys, with the same ids, times and order. The source is\n' +
-    'only read, except that an older schema is migrated first, as "serve" would do. No server may run on the target during the copy.\n' +
+    'only read. No server may run on the target during the copy.\n' +
     'If a copy is interrupted, run it again: it continues where it stopped. At the end, the target is checked, as with "verify".\n' +
     '\n' +
     'If a server writes to the source, the copy does not start unless you use --follow. With it, the copy runs while the server writes,\n' +

@@ -10,7 +10,6 @@ import type { Database } from '../store/open-store.ts';
 import type { Store } from '../store/store.ts';
 import type { KeyRecord, Team } from '../store/teams-and-keys.ts';
 import type { Call, Command } from './command.ts';
-import { openProgress } from './progress.ts';
 
 const systemClock = { kind: 'system' } as const;
 
@@ -34,12 +33,10 @@ export async function openTool(
   database: Database,
   options: { mustExist: boolean },
 ): Promise<Store & AsyncDisposable> {
-  using progress = openProgress('traces upgraded');
   const store = await openStore(database, {
     ...options,
     clock: systemClock,
     role: 'tool',
-    onUpgrade: ({ done, total }) => progress.show(done, total),
   });
   return Object.assign(store, { [Symbol.asyncDispose]: () => store.close() });
 }

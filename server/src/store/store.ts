@@ -81,8 +81,6 @@ export interface StoreEvents {
   onCommit?: (commit: CommitReport) => void;
   /** Tails were found, or traces were added to the rollups. Reports cost a message each, so a store sends them only if this is set. */
   onRoll?: (report: RollReport) => void;
-  /** An older store is being converted. Called after each step. */
-  onUpgrade?: (progress: UpgradeProgress) => void;
 }
 
 export interface CommitReport {
@@ -107,10 +105,4 @@ export interface RollFailure {
   teamId: string;
   speed: RollSpeed;
   reason: string;
-}
-
-export interface UpgradeProgress {
-  step: 'moving traces' | 'adding up';
-  done: number;
-  total: number;
 }

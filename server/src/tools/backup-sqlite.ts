@@ -122,11 +122,7 @@ function removeSessions(part: string): void {
   // Without a log file, so that deleted data is really removed from the backup file.
   db.exec('pragma journal_mode = delete');
   db.exec('pragma secure_delete = on');
-  const isThere = db.prepare("select 1 from sqlite_schema where type = 'table' and name = ?");
-  for (const table of sessionTables) {
-    // A file of an older schema has no such table.
-    if (isThere.get(table)) db.exec(`delete from ${table}`);
-  }
+  for (const table of sessionTables) db.exec(`delete from ${table}`);
 }
 
 function sync(path: string): void {

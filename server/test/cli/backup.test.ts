@@ -16,7 +16,6 @@ import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
-import { readMigrations } from '../../src/store/sqlite/migrate.ts';
 import { makeSignInCode } from '../../src/store/sign-in.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { readAcknowledged, setStage, startLoad, withTool } from '../guarantees/crash-lab.ts';
@@ -159,17 +158,6 @@ test('a backup holds neither the session secret nor any sign-in code or ended se
     assert.deepEqual(await store.checkStorage(), []);
   });
 });
-
-for (const { version } of readMigrations()) {
-  test(`a database of schema ${version} can be backed up`, async (t) => {
-    const tool = toolInFolder(t);
-    const fixture = new URL(`../guarantees/fixtures/schema-${version}.db`, import.meta.url);
-    copyFileSync(fixture, tool.path);
-    const file = join(dirname(tool.path), 'copy.db');
-    assert.equal((await tool.json<BackupJson>('backup', file)).traces, 200);
-    assert.equal((await idsIn(file)).flat().length, 200);
-  });
-}
 
 /** A store with as many traces of a mebibyte each, which cannot be compressed. */
 async function largeStore(t: Cleaner, count: number): Promise<Tool> {

@@ -42,6 +42,13 @@ async function assertUnchanged(url: string, words: RegExp): Promise<void> {
 }
 
 describe('tracetally distribute', { concurrency: 2 }, () => {
+  test('a database of another schema is refused, and nothing is moved', async () => {
+    const url = await clusterLike();
+    await (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' })).close();
+    await postgres.sql(url, 'update tracetally_schema set version = 7');
+    await assertUnchanged(url, /was written by another version of TraceTally \(schema 7;/);
+  });
+
   test('the wait for tables with open writes has a limit', async () => {
     const url = await clusterLike();
     await (await openPostgresStore({ url, clock: { kind: 'system' }, role: 'tool' })).close();

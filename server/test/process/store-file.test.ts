@@ -1,5 +1,13 @@
 import assert from 'node:assert/strict';
-import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
 import { dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { describe, test } from 'node:test';
@@ -15,6 +23,7 @@ import {
 } from '../cli/helpers.ts';
 import type { NewKeyJson, Tool } from '../cli/helpers.ts';
 import { assertVerifyClean, hashOfFile, mountTmpfs, serveToEnd } from './helpers.ts';
+import { callCli } from '../support/cli.ts';
 import { skipUnlessCi } from '../support/skip.ts';
 
 async function madeStore(t: TestContext): Promise<Tool & { key: string }> {
@@ -30,13 +39,17 @@ async function timedStart(t: TestContext, tool: Tool) {
 }
 
 /** Every way to open the file is refused with these words, and not one byte of it changes. */
-async function assertRefusedUntouched(tool: Tool, words: RegExp): Promise<void> {
-  const before = hashOfFile(tool.path);
+async function assertRefusedUntouched(
+  tool: Tool,
+  words: RegExp,
+  more: readonly string[][] = [],
+): Promise<void> {
+  const files = [tool.path, `${tool.path}-wal`].filter((path) => existsSync(path));
+  const before = files.map(hashOfFile);
   assertRefused(await serveToEnd(tool), 1, words);
-  for (const command of [['keys', 'list'], ['keys', 'create', '--team', 'x'], ['verify']]) {
-    assertRefused(await tool.run(...command), 1, words);
-  }
-  assert.equal(hashOfFile(tool.path), before, 'the file was changed');
+  const commands = [['keys', 'list'], ['keys', 'create', '--team', 'x'], ['verify'], ...more];
+  for (const command of commands) assertRefused(await tool.run(...command), 1, words);
+  assert.deepEqual(files.map(hashOfFile), before, 'the file was changed');
   assert.ok(!existsSync(`${tool.path}-journal`));
 }
 
@@ -84,15 +97,47 @@ describe('the file of a store', { concurrency: 2 }, () => {
     await assertVerifyClean(tool);
   });
 
-  test('a file of a newer schema is refused and left unchanged', async (t) => {
-    const tool = await madeStore(t);
-    const db = new DatabaseSync(tool.path);
-    db.exec('pragma user_version = 999');
+  // The first ones were used before the first release.
+  for (const schema of [1, 9, 2 ** 31 - 1]) {
+    test(`a file of schema ${schema} is refused and left unchanged`, async (t) => {
+      const tool = await madeStore(t);
+      const db = new DatabaseSync(tool.path);
+      db.exec(`pragma user_version = ${schema}`);
+      db.close();
+      const words = new RegExp(
+        `tracetally\\.db was written by another version of TraceTally \\(schema ${schema}; this version needs schema \\d+\\)\\. ` +
+          'Use the version that wrote it, or choose an empty database with --database\\. Nothing was changed\\.',
+      );
+      const backup = join(dirname(tool.path), 'backup.db');
+      await assertRefusedUntouched(tool, words, [['backup', backup]]);
+      assert.ok(!existsSync(backup));
+      const target = toolOn(join(dirname(tool.path), 'target.db'));
+      for (const [from, to] of [
+        [tool, target],
+        [target, tool],
+      ] as const) {
+        await target.json('keys', 'create', '--team', 'x');
+        const before = hashOfFile(tool.path);
+        assertRefused(
+          await callCli(['copy', '--from', from.database, '--to', to.database]),
+          1,
+          words,
+        );
+        assert.equal(hashOfFile(tool.path), before);
+      }
+    });
+  }
+
+  test('a file of another schema keeps what its last server could not move out of the log', async (t) => {
+    const made = await madeStore(t);
+    const tool = toolOn(`${made.path}.copy.tracetally.db`);
+    const db = new DatabaseSync(made.path);
+    db.exec('pragma wal_autocheckpoint = 0');
+    db.exec('pragma user_version = 9');
+    for (const suffix of ['', '-wal']) copyFileSync(made.path + suffix, tool.path + suffix);
     db.close();
-    await assertRefusedUntouched(
-      tool,
-      /newer TraceTally \(schema 999; this version supports up to \d+\)/,
-    );
+    assert.ok(statSync(`${tool.path}-wal`).size > 0);
+    await assertRefusedUntouched(tool, /another version of TraceTally \(schema 9;/);
   });
 
   test('the database of another application is refused and left unchanged', async (t) => {

@@ -1,24 +1,26 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { after, test } from 'node:test';
 import { overviewQuery } from '../../src/core/analytics.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
-import { readMigrations } from '../../src/store/migrations.ts';
+import { newestSchema, readMigrations } from '../../src/store/migrations.ts';
 import { Failure, OperatorError } from '../../src/errors.ts';
 import { unfitBecause } from '../../src/store/postgres/check-server.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TraceWrite } from '../../src/store/trace-writer.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
-import { runCli } from '../support/cli.ts';
+import { callCli, runCli } from '../support/cli.ts';
 import { eventually } from '../support/eventually.ts';
 import { createDistributed } from '../support/cluster-like.ts';
 import { usePostgres } from '../support/postgres.ts';
-import { startTestService } from '../support/service.ts';
+import { startTestService, temporaryFolder } from '../support/service.ts';
 import { startCommitProxy } from './commit-proxy.ts';
 import type { Mishap } from './commit-proxy.ts';
 
 const postgres = usePostgres();
+const folder = temporaryFolder();
+after(() => folder.remove());
 const options = { clock: { kind: 'system' }, role: 'server' } as const;
 const open = (url: string) => openPostgresStore({ ...options, url });
 /** Nothing is rolled up, so that each commit is one that the test expects. */
@@ -48,14 +50,14 @@ async function messageOfOpening(url: string, mustExist = false): Promise<string>
   return error.message;
 }
 
-const newestVersion = readMigrations(new URL('../../migrations/postgres/', import.meta.url)).length;
+const schema = newestSchema(readMigrations(new URL('../../migrations/postgres/', import.meta.url)));
 
 test('ten servers that start at once on an empty database set it up once, and all work', async () => {
   const url = await postgres.createDatabase();
   const stores = await Promise.all(Array.from({ length: 10 }, () => open(url)));
   try {
     assert.deepEqual(await postgres.sql(url, 'select version from tracetally_schema'), [
-      { version: newestVersion },
+      { version: schema },
     ]);
     const secrets = await Promise.all(stores.map((store) => store.sessionSecret()));
     for (const secret of secrets) assert.deepEqual(secret, secrets[0], 'all share one secret');
@@ -73,14 +75,57 @@ test('ten servers that start at once on an empty database set it up once, and al
   }
 });
 
-test('a schema of a newer version is refused and left unchanged', async () => {
-  const url = await postgres.createDatabase();
-  await (await open(url)).close();
-  await postgres.sql(url, 'update tracetally_schema set version = 99');
-  const supported = `newer TraceTally (schema 99; this version supports up to ${newestVersion})`;
-  const message = await messageOfOpening(url);
-  assert.ok(message.includes(supported), message);
-});
+/** Every row with the transaction that wrote it, every column, index and function. */
+async function contentOf(url: string): Promise<unknown> {
+  const tables = await postgres.sql(
+    url,
+    `select relname, array(select attname::text || ' ' || atttypid from pg_attribute where attrelid = c.oid order by attnum) as columns
+     from pg_class c where relnamespace = 'public'::regnamespace order by relname`,
+  );
+  const functions = await postgres.sql(
+    url,
+    `select proname, prosrc from pg_proc where pronamespace = 'public'::regnamespace order by proname`,
+  );
+  const names = await postgres.sql(
+    url,
+    `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind = 'r' order by relname`,
+  );
+  const rows = [];
+  for (const { relname } of names) {
+    rows.push(await postgres.sql(url, `select xmin::text, t::text from ${String(relname)} t`));
+  }
+  return { tables, functions, rows };
+}
+
+// The first ones were used before the first release.
+for (const other of [1, 7, 2 ** 31 - 1]) {
+  test(`a database of schema ${other} is refused by servers and commands, and left unchanged`, async () => {
+    const url = await postgres.createDatabase();
+    const store = await open(url);
+    const { team } = await store.ensureTeam('t', 1);
+    await store.append([write(team.id, 'm')]);
+    await store.close();
+    await postgres.sql(url, `update tracetally_schema set version = ${other}`);
+    const before = await contentOf(url);
+    const words =
+      ` was written by another version of TraceTally (schema ${other}; this version needs schema ${schema}). ` +
+      'Use the version that wrote it, or choose an empty database with --database. Nothing was changed.';
+    const message = await messageOfOpening(url);
+    assert.ok(message.endsWith(words), message);
+    const target = `sqlite:${folder.path}/${other}.db`;
+    for (const command of [
+      ['keys', 'list', '--database', url],
+      ['keys', 'create', '--team', 'x', '--database', url],
+      ['verify', '--database', url],
+      ['copy', '--from', url, '--to', target],
+    ]) {
+      const { code, stdout, stderr } = await callCli(command);
+      assert.deepEqual([code, stdout], [1, ''], command.join(' '));
+      assert.ok(stderr.includes(words), stderr);
+    }
+    assert.deepEqual(await contentOf(url), before);
+  });
+}
 
 test('a database that is only looked at is not set up, and one of something else is not touched', async () => {
   const url = await postgres.createDatabase();

@@ -54,7 +54,7 @@ interface Prepared extends Pick<Pools, 'begin' | 'synchronousCommit'> {
 async function prepare(
   pool: pg.Pool,
   address: Address,
-  { role, mustExist = false, onUpgrade = () => {} }: PostgresOptions,
+  { role, mustExist = false }: PostgresOptions,
 ): Promise<Prepared> {
   const client = await connect(pool);
   try {
@@ -63,7 +63,7 @@ async function prepare(
     // A pooler in between may not support transactions: fail now instead of at the first write.
     await beginOn(client, begin);
     await run(client, 'rollback');
-    await migrate(client, address.name, mustExist, { pool, begin, onUpgrade });
+    await migrate(client, address.name, mustExist);
     const areDistributed = (await distributedTables(client)).size > 0;
     // Tools may be run by a user who must not change anything.
     const haveStoreFunction =

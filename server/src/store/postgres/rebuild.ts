@@ -11,7 +11,7 @@ import { asFailure } from './postgres-failures.ts';
 import { openFittingRolls } from './roll.ts';
 import { ofMarks } from './rollup-statements.ts';
 
-/** Rolling on demand: for tests, migrations and tools. Servers roll in a thread of their own. */
+/** Rolling on demand: for tests and tools. Servers roll in a thread of their own. */
 export function openOnDemandRoller(pools: Pools): Roller {
   const { writing, reading, begin } = pools;
   const roll = openFittingRolls({ pool: writing, begin });

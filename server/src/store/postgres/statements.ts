@@ -114,14 +114,6 @@ const reading = {
   auditTraces: readInChunks('asc', payloadNames, limits.auditChunkBytes, {
     which: `t.seq > $2 order by t.seq limit ${limits.auditChunkRows}`,
   }),
-
-  // Only during the migration from schema 3.
-  readOldTraces: readInChunks('asc', payloadNames, limits.moveBytesMax, {
-    from: 'old_traces t',
-    which: `t.seq > $2 order by t.seq limit ${limits.moveRowsMax}`,
-  }),
-
-  readMovedSeq: `select max(seq) as seq from traces where team_id = $1`,
 };
 
 /**
@@ -132,13 +124,13 @@ function readInChunks(
   order: 'asc' | 'desc',
   payloads: readonly PayloadName[],
   bytesMax: number,
-  { which = 't.seq between $2 and $3', isCut = false, from = '', place = 'seq' } = {},
+  { which = 't.seq between $2 and $3', isCut = false, place = 'seq' } = {},
 ) {
   const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ') || '0';
   const isWhole = payloads.length === payloadNames.length && !isCut;
   const stored = ['zstd_mask', ...(isWhole ? ['checksum'] : [])];
   const plain = [narrowAndId, ...stored];
-  const source = from || tracesWith([...stored, ...payloads].join(', '));
+  const source = tracesWith([...stored, ...payloads].join(', '));
   const read = isCut
     ? [
         ...payloads.map(
@@ -232,7 +224,6 @@ export const ofSmallTables = {
   addTeam: `
     insert into teams (id, name, created_at_us) values ($1, $2, $3)
     on conflict (name) do nothing returning id`,
-  readTeamIds: `select id from teams`,
   readTeamByName: `select id, name, created_at_us from teams where name = $1`,
   readTeamById: `select id, name, created_at_us from teams where id = $1`,
   addKey: `
@@ -294,7 +285,6 @@ export const overAllTeams = {
   findOrphans: `
     select o.team_id from (select distinct team_id from traces union select distinct team_id from rollup_rows) as o
     where o.team_id not in (select id from teams)`,
-  readCounters: `select team_id, first_seq, last_seq from team_counters order by team_id`,
   // Teams with traces that are not rolled up, for example because a server was killed; the longest tails first.
   findTails: `
     select c.team_id, c.last_seq, m.generation, m.time_zone, m.hot_seq, m.wide_seq

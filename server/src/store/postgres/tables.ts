@@ -25,7 +25,4 @@ export const tablesByTeam = [
   'reprice_runs',
 ] as const;
 
-/** Tables of schema 3. They exist only until their rows have been moved. */
-export const oldTables = ['old_traces', 'old_rollups'] as const;
-
 export const teamColumn = 'team_id';

@@ -5,7 +5,6 @@ import { auditedFromRow, damageFromRow, payloadColumns, traceColumns } from '../
 import { openReading } from './connection.ts';
 import { unpackSeqs } from './lookup-blocks.ts';
 import { lookupBlocks } from './lookup-repair.ts';
-import { hasTable, oldPayloads, oldTraces } from './move-old-traces.ts';
 import { activeMarks } from './roller.ts';
 import { groupOfValues, rollupColumns, rollupTables } from './rollup-values.ts';
 import type { RollupValues } from './rollup-values.ts';
@@ -59,34 +58,23 @@ const tablesOfTeams = [
   `select ${teamOfRowId} as team_no from traces`,
 ];
 
-/** What of each trace cannot be read. A file of an older schema will do, and one whose upgrade was interrupted. */
+/** What of each trace cannot be read. */
 export function* damageOf(
   db: DatabaseSync,
   teamNo: number,
 ): Generator<Pick<AuditedTrace, 'seq' | 'id' | 'damaged'>> {
-  const isNew = hasTable(db, 'trace_payloads');
-  if (isNew) {
-    for (const row of tracesOf(db, teamNo, damageColumns, traceTables)) yield damageFromRow(row);
-  }
-  for (const table of isNew ? [oldTraces] : ['traces']) {
-    if (!hasTable(db, table)) continue;
-    const columns = ['id', 'zstd_mask', ...oldPayloads(db, table)].join(', ');
-    for (const row of tracesOf(db, teamNo, columns, table)) yield damageFromRow(row);
-  }
+  for (const row of tracesOf(db, teamNo, `id, ${payloadColumns}`)) yield damageFromRow(row);
 }
-
-const traceTables = 'traces left join trace_payloads using (key)';
-const damageColumns = `id, ${payloadColumns}`;
 
 /** Every trace of a team, each payload decoded. */
 function* auditedTraces(db: DatabaseSync, teamNo: number): Generator<AuditedTrace> {
-  for (const row of tracesOf(db, teamNo, traceColumns, traceTables)) yield auditedFromRow(row);
+  for (const row of tracesOf(db, teamNo, traceColumns)) yield auditedFromRow(row);
 }
 
-function tracesOf(db: DatabaseSync, teamNo: number, columns: string, tables: string) {
+function tracesOf(db: DatabaseSync, teamNo: number, columns: string) {
   return db
     .prepare(
-      `select ${seqOfRowId} as seq, ${columns} from ${tables}
+      `select ${seqOfRowId} as seq, ${columns} from traces left join trace_payloads using (key)
        where key between ${firstRowIdOf} and ${lastRowIdOf} order by key`,
     )
     .iterate(teamNo, teamNo);

@@ -46,7 +46,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     refuseForeignFile(path);
     const db = openWriting(path);
     closers.push(() => db.close());
-    migrate(db, path, role === 'server', options.onUpgrade);
+    migrate(db, path, role === 'server');
     const reading = openReading(path);
     closers.push(() => reading.close());
 

@@ -1,2 +1,0 @@
--- The exact model that answered, if the app asked for another name.
-alter table traces add column response_model text;
