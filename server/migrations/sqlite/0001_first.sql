@@ -10,7 +10,7 @@ create table teams (
 -- The key itself is never stored, only its SHA-256.
 create table api_keys (
   id text primary key,
-  team_no integer not null references teams (no),
+  team_id text not null references teams (id),
   hash text not null unique,
   prefix text not null,
   name text,
@@ -190,7 +190,7 @@ create table ended_sessions (
 -- days since 1970 in UTC.
 create table price_entries (
   no integer primary key,
-  team_no integer references teams (no),
+  team_id text references teams (id),
   model text not null,
   from_day integer not null,
   input integer,
@@ -205,7 +205,7 @@ create table price_entries (
 -- What was computed again, and when, by whom and with which result. The traces up to done_seq are done; the run ends with those up to
 -- last_seq. A run without finished_at_us was interrupted and can be continued.
 create table reprice_runs (
-  team_no integer not null references teams (no),
+  team_id text not null references teams (id),
   id text not null,
   started_at_us integer not null,
   finished_at_us integer,
@@ -214,5 +214,5 @@ create table reprice_runs (
   done_seq integer not null,
   last_seq integer not null,
   result text not null,
-  primary key (team_no, id)
+  primary key (team_id, id)
 ) strict, without rowid;

@@ -1,8 +1,6 @@
-import { RepriceResult } from '../core/reprice.ts';
-import type { ModelResult, RepriceFilter } from '../core/reprice.ts';
+import type { RepriceFilter, RepriceResult } from '../core/reprice.ts';
 import type { CostChange, RepricedTrace } from '../core/cost-changes.ts';
 import { OperatorError } from '../errors.ts';
-import { limits } from '../limits.ts';
 
 /** What an operator has asked for, as it was typed. A run is continued by the same request. */
 export interface RepriceRequest {
@@ -49,11 +47,17 @@ export type RepriceOutcome =
   /** Nothing was changed: these traces are not in all rollups yet. */
   | { kind: 'behind' };
 
-/** Changes the costs of stored traces, together with the rollups that contain them. */
-export interface Repricer {
+/** The records of runs. */
+export interface RepriceRuns {
   /** The last runs of a team, newest first. */
   repriceRuns(teamId: string): Promise<readonly RepriceRun[]>;
   addRepriceRun(run: RepriceRun): Promise<void>;
+  /** Stores the run as it is. When it resolves, it is on disk. Rejects if the stored run is not at `savedSeq`. */
+  saveRepriceRun(run: RepriceRun, savedSeq: number): Promise<void>;
+}
+
+/** Changes the costs of stored traces, together with the rollups that contain them. */
+export interface Repricer extends RepriceRuns {
   /** As many traces after the run's `doneSeq` as one short transaction can change. */
   repriceWindow(run: RepriceRun): Promise<RepriceWindow>;
   /**
@@ -66,65 +70,6 @@ export interface Repricer {
     toSeq: number,
     decide: (traces: readonly RepricedTrace[]) => RepriceDecision,
   ): Promise<RepriceOutcome>;
-  /** Stores the run as it is. When it resolves, it is on disk. Rejects if the stored run is not at `savedSeq`. */
-  saveRepriceRun(run: RepriceRun, savedSeq: number): Promise<void>;
-}
-
-type Row = Readonly<Record<string, unknown>>;
-
-export function runFromRow(row: Row, teamId: string): RepriceRun {
-  const { filter, ...request } = JSON.parse(row['request'] as string) as RepriceRequest & {
-    filter: RepriceFilter;
-  };
-  const finishedAtUs = row['finished_at_us'];
-  return {
-    id: row['id'] as string,
-    teamId,
-    startedAtUs: Number(row['started_at_us']),
-    finishedAtUs: finishedAtUs === null ? null : Number(finishedAtUs),
-    runBy: row['run_by'] as string,
-    request,
-    filter,
-    doneSeq: Number(row['done_seq']),
-    lastSeq: Number(row['last_seq']),
-    result: new RepriceResult(limits.repriceModelsMax, readModels(row['result'] as string)),
-  };
-}
-
-/** The values of a new row after the team, in the order of its columns. */
-export function runValues(run: RepriceRun): (string | number | null)[] {
-  const { id, startedAtUs, finishedAtUs, runBy, request, filter, doneSeq, lastSeq, result } = run;
-  const asked = JSON.stringify({ ...request, filter });
-  return [id, startedAtUs, finishedAtUs, runBy, asked, doneSeq, lastSeq, modelsText(result)];
-}
-
-/** JSON has no integers of this size. */
-export function modelsText(result: RepriceResult): string {
-  return JSON.stringify(
-    result.models().map((sums) => ({
-      ...sums,
-      before: String(sums.before),
-      after: String(sums.after),
-    })),
-  );
-}
-
-function readModels(text: string): ModelResult[] {
-  const models = JSON.parse(text) as (Omit<ModelResult, 'before' | 'after'> & {
-    before: string;
-    after: string;
-  })[];
-  return models.map((sums) => ({
-    ...sums,
-    before: BigInt(sums.before),
-    after: BigInt(sums.after),
-  }));
-}
-
-export function anotherRepricer(): OperatorError {
-  return new OperatorError(
-    'Another process continues the same run. Wait until it has ended, then run this again.',
-  );
 }
 
 /** A rollup must be there if the mark says that it contains a trace. */

@@ -8,7 +8,7 @@ import { damageOf } from '../store/sqlite/auditor.ts';
 import { openReading } from '../store/sqlite/connection.ts';
 import { realDatabasePath, refuseSecondName } from '../store/sqlite/database-path.ts';
 import { refuseForeignFile } from '../store/sqlite/migrate.ts';
-import { sessionTables } from '../store/sqlite/sign-in-codes.ts';
+import { sessionTables } from '../store/sign-in.ts';
 import { DamageList } from './finding-list.ts';
 
 export interface BackupReport {

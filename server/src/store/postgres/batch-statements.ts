@@ -1,9 +1,8 @@
 import type pg from 'pg';
 import { limits } from '../../limits.ts';
 import { marksToFind } from '../count-once.ts';
-import { expiryOf } from '../idempotency.ts';
+import { earlierFromRow, expiryOf } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
-import { earlierFromRow } from '../key-rows.ts';
 import type { TeamCounter } from '../sequencer.ts';
 import type { TraceWrite } from '../trace-writer.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';

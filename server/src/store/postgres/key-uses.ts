@@ -1,6 +1,5 @@
-import { run, inTransaction } from './connection.ts';
-import type { Pools } from './connection.ts';
-import { ofSmallTables } from './statements.ts';
+import { noteKeyUses } from '../key-table.ts';
+import type { Sql } from '../sql.ts';
 
 /** Records when keys were used, with one statement for all uses that gathered while the previous one ran. */
 export interface KeyUses {
@@ -8,22 +7,19 @@ export interface KeyUses {
   close(): Promise<void>;
 }
 
-export function openKeyUses({ writing, begin }: Pools): KeyUses {
+export function openKeyUses(sql: Sql): KeyUses {
   let waiting = new Map<string, number>();
   let writingNow: Promise<void> | null = null;
 
   async function write(): Promise<void> {
     while (waiting.size > 0) {
       // Sorted, so that two servers can never deadlock.
-      const uses = [...waiting].sort(([a], [b]) => (a < b ? -1 : 1));
+      const uses = [...waiting]
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+        .map(([keyId, atUs]) => ({ keyId, atUs }));
       waiting = new Map();
       // Best effort; not awaited. The next use of the key records a newer time.
-      await inTransaction(writing, begin, (client) =>
-        run(client, ofSmallTables.noteKeyUses, [
-          uses.map(([keyId]) => keyId),
-          uses.map(([, atUs]) => atUs),
-        ]),
-      ).catch(() => {});
+      await sql.transaction(() => noteKeyUses(uses)).catch(() => {});
     }
     writingNow = null;
   }

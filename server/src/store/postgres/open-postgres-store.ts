@@ -1,6 +1,7 @@
 import type pg from 'pg';
 import { openClock } from '../../core/clock.ts';
 import { Failure, OperatorError } from '../../errors.ts';
+import { openSmallTables } from '../small-tables.ts';
 import { defaultRollBounds } from '../store.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
@@ -8,18 +9,16 @@ import { checkServer } from './check-server.ts';
 import { distributedTables } from './cluster.ts';
 import { ask, beginOn, beginWriting, connect, openPools, run } from './connection.ts';
 import type { Pools } from './connection.ts';
-import { openTeamsAndKeys } from './teams-and-keys.ts';
 import { openKeyUses } from './key-uses.ts';
 import { migrate } from './migrate.ts';
 import { explainOpening, addressOf } from './address.ts';
 import type { Address } from './address.ts';
-import { openPriceTable } from './price-table.ts';
 import { openTransfer } from './transfer.ts';
 import { openReader } from './reader.ts';
 import { openOnDemandRoller } from './rebuild.ts';
 import { openRepricer } from './repricer.ts';
 import { noRoller, openRoller } from './roller-client.ts';
-import { openSignInCodes } from './sign-in-codes.ts';
+import { openSql } from './sql.ts';
 import { openStoreBatch } from './store-batch.ts';
 import type { Tables } from './store-batch.ts';
 import { ensureStoreFunction } from './store-function.ts';
@@ -102,13 +101,12 @@ function assemble(
   const known = { ...tables, types: new KnownRecordTypes(pools.writing, types) };
   const store = openStoreBatch(pools, openClock(clock), known, { onClockJump, onStored });
   const writer = new Writer(store, tables.areDistributed, onCommit);
-  const keyUses = openKeyUses(pools);
+  const sql = openSql(pools);
+  const keyUses = openKeyUses(sql);
   return {
     ...openReader(pools),
     ...openOnDemandRoller(pools),
-    ...openTeamsAndKeys(pools),
-    ...openSignInCodes(pools),
-    ...openPriceTable(pools),
+    ...openSmallTables(sql),
     ...openRepricer(pools),
     ...openAuditor(pools),
     ...openTransfer(pools, onStored),

@@ -1,5 +1,4 @@
 import type { CostScope } from '../../core/reprice.ts';
-import { limits } from '../../limits.ts';
 import { amountColumn, costScopes, eventTime, sourceColumn } from '../reprice-sql.ts';
 import { narrowColumns } from '../trace-rows.ts';
 
@@ -27,17 +26,4 @@ export const ofRepricing = {
     update traces t set ${amountColumn} = u.amount, ${sourceColumn} = u.source
     from unnest($2::bigint[], $3::double precision[], $4::text[]) as u(seq, amount, source)
     where t.team_id = $1 and t.seq = u.seq`,
-
-  addRun: `
-    insert into reprice_runs
-      (team_id, id, started_at_us, finished_at_us, run_by, request, done_seq, last_seq, result)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9)`,
-
-  saveRun: `
-    update reprice_runs set done_seq = $3, finished_at_us = $4, result = $5
-    where team_id = $1 and id = $2 and done_seq = $6 and finished_at_us is null`,
-
-  readRuns: `
-    select id, started_at_us, finished_at_us, run_by, request, done_seq, last_seq, result
-    from reprice_runs where team_id = $1 order by started_at_us desc limit ${limits.repriceRunsMax}`,
 };

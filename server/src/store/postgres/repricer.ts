@@ -5,8 +5,8 @@ import type { CostChange, RepricedTrace } from '../../core/cost-changes.ts';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
 import { amountColumn, sourceColumn } from '../reprice-sql.ts';
-import { anotherRepricer, modelsText, runFromRow, runValues } from '../repricer.ts';
-import type { RepriceOutcome, RepriceRun, Repricer } from '../repricer.ts';
+import { saveRun } from '../reprice-runs.ts';
+import type { RepriceOutcome, RepriceRun, RepriceRuns, Repricer } from '../repricer.ts';
 import { RollSize } from '../roll-size.ts';
 import { deltasOf } from '../rollup-rows.ts';
 import { countedFromRow } from '../trace-rows.ts';
@@ -17,22 +17,18 @@ import type { Pools, Row, Values } from './connection.ts';
 import { lockAllMarks } from './generations.ts';
 import { ofRepricing, readCostStatements } from './reprice-statements.ts';
 import { writeRollups } from './roll.ts';
+import { runSteps } from './sql.ts';
 
 const speeds: readonly RollSpeed[] = ['hot', 'wide'];
 
-export function openRepricer({ reading, writing, begin }: Pools): Repricer {
+export function openRepricer({
+  reading,
+  writing,
+  begin,
+}: Pools): Omit<Repricer, keyof RepriceRuns> {
   const size = new RollSize(limits.postgresRollMsTarget, limits.rollRowsMin);
 
   return {
-    async repriceRuns(teamId) {
-      const rows = await ask(reading, ofRepricing.readRuns, [teamId]);
-      return rows.map((row) => runFromRow(row, teamId));
-    },
-    async addRepriceRun(run) {
-      await inTransaction(writing, begin, (client) =>
-        runOn(client, ofRepricing.addRun, [run.teamId, ...runValues(run)]),
-      );
-    },
     async repriceWindow(run) {
       const toSeq = Math.min(run.doneSeq + limits.repriceWindowRows, run.lastSeq);
       const rowsMax = size.rows;
@@ -57,15 +53,12 @@ export function openRepricer({ reading, writing, begin }: Pools): Repricer {
           for (const marks of [active, ...building]) {
             await adjust(client, run.teamId, marks, decided.changes);
           }
-          await save(client, decided.run, savedSeq);
+          await runSteps(client, saveRun(decided.run, savedSeq));
           return { kind: 'done', ...decided };
         },
       );
       if (outcome.kind === 'done') size.note(outcome.changes.length, performance.now() - startMs);
       return outcome;
-    },
-    async saveRepriceRun(run, savedSeq) {
-      await inTransaction(writing, begin, (client) => save(client, run, savedSeq));
     },
   };
 }
@@ -111,10 +104,4 @@ async function adjust(
     const differences = rollupChanges(rolled, speed, calendarOf(timeZone));
     await writeRollups(client, teamId, generation, deltasOf(differences), null);
   }
-}
-
-async function save(client: pg.ClientBase, run: RepriceRun, savedSeq: number): Promise<void> {
-  const values = [run.teamId, run.id, run.doneSeq, run.finishedAtUs, modelsText(run.result)];
-  const { rowCount } = await runOn(client, ofRepricing.saveRun, [...values, savedSeq]);
-  if (rowCount !== 1) throw anotherRepricer();
 }

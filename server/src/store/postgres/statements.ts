@@ -14,7 +14,7 @@ import type { ColumnsInsert } from './columns-insert.ts';
 import { payloadsInsert, tracesInsert } from './trace-columns.ts';
 
 /**
- * The statements on teams, keys and traces; those on rollups are in `rollup-statements.ts`. If a table is distributed by team, each
+ * The statements on traces; those on rollups are in `rollup-statements.ts`. If a table is distributed by team, each
  * reference to it is restricted by `team_id = $1`, so that the statement runs on one shard. A test parses all statements with
  * PostgreSQL's own parser and checks this.
  */
@@ -213,75 +213,9 @@ function combinationsOf<T>(names: readonly T[]): T[][] {
   );
 }
 
-// --- For small tables, which are on every node ---
-
-const selectKey = `
-  select k.id, k.hash, k.prefix, k.name, k.scope, k.created_at_us, k.expires_at_us, k.revoked_at_us, k.replaced_by,
-    k.team_id, t.name as team_name, u.last_used_at_us
-  from api_keys k join teams t on t.id = k.team_id left join key_uses u on u.key_id = k.id`;
-
-export const ofSmallTables = {
-  addTeam: `
-    insert into teams (id, name, created_at_us) values ($1, $2, $3)
-    on conflict (name) do nothing returning id`,
-  readTeamByName: `select id, name, created_at_us from teams where name = $1`,
-  readTeamById: `select id, name, created_at_us from teams where id = $1`,
-  addKey: `
-    insert into api_keys (id, team_id, hash, prefix, name, scope, created_at_us, expires_at_us)
-    values ($1, $2, $3, $4, $5, $6, $7, $8)`,
-  takeKey: `
-    insert into api_keys (id, team_id, hash, prefix, name, scope, created_at_us, expires_at_us, revoked_at_us, replaced_by)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
-    on conflict (id) do update set expires_at_us = excluded.expires_at_us, revoked_at_us = coalesce(excluded.revoked_at_us, api_keys.revoked_at_us),
-      replaced_by = excluded.replaced_by`,
-  replaceKey: `
-    update api_keys set expires_at_us = $2, replaced_by = $3
-    where id = $1 and revoked_at_us is null and replaced_by is null returning team_id`,
-  revokeKey: `update api_keys set revoked_at_us = $2 where id = $1 and revoked_at_us is null`,
-  readKeyById: `${selectKey} where k.id = $1`,
-  findKeysByHash: `
-    select id, hash, team_id, scope, expires_at_us, revoked_at_us from api_keys
-    where hash = any($1::text[])`,
-  readKeys: `${selectKey} order by k.created_at_us, k.id`,
-  readKeysOfTeam: `${selectKey} where k.team_id = $1 order by k.created_at_us, k.id`,
-  noteKeyUses: `
-    insert into key_uses (key_id, last_used_at_us) select * from unnest($1::text[], $2::bigint[])
-    on conflict (key_id) do update set
-      last_used_at_us = greatest(key_uses.last_used_at_us, excluded.last_used_at_us)`,
-  addSecret: `insert into server_secrets (name, value) values ($1, $2) on conflict (name) do nothing`,
-  readSecret: `select value from server_secrets where name = $1`,
-  addSignInCode: `insert into sign_in_codes (code_hash, key_id, expires_at_us) values ($1, $2, $3)`,
-  removeExpiredCodes: `delete from sign_in_codes where expires_at_us <= $1`,
-  findSignInCode: `select key_id from sign_in_codes where code_hash = $1 and expires_at_us > $2`,
-  removeEndedSessions: `delete from ended_sessions where ends_at_us <= $1`,
-  addEndedSession: `
-    insert into ended_sessions (ends_at_us, id) values ($1, $2)
-    on conflict (ends_at_us, id) do nothing`,
-  findEndedSession: `select 1 from ended_sessions where ends_at_us = $1 and id = $2`,
-  lockPrices: `lock table price_entries in share row exclusive mode`,
-  readLastPriceNo: `select coalesce(max(no), 0) as no from price_entries`,
-  readPrices: `
-    select no, team_id, model, from_day, input, output, cache_read, cache_write, reasoning, set_at_us, set_by
-    from price_entries order by no`,
-  // Also what is left of prices that were removed: the new entry has a higher number.
-  removePrices: `
-    delete from price_entries
-    where input is null or (team_id is not distinct from $1::uuid and model = $2 and from_day = $3)`,
-  addPrice: `
-    insert into price_entries
-      (no, team_id, model, from_day, input, output, cache_read, cache_write, reasoning, set_at_us, set_by)
-    values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
-  takeSignInCode: `delete from sign_in_codes where code_hash = $1 and expires_at_us > $2 returning key_id`,
-};
-
 // --- For all teams: used by commands and at startup, never by a request ---
 
 export const overAllTeams = {
-  readTeams: `
-    select t.id, t.name, t.created_at_us, coalesce(c.last_seq - c.first_seq + 1, 0) as traces,
-      (select count(*) from api_keys k where k.team_id = t.id and k.revoked_at_us is null
-        and (k.expires_at_us is null or k.expires_at_us > $1)) as live_keys
-    from teams t left join team_counters c on c.team_id = t.id order by t.name`,
   findOrphans: `
     select o.team_id from (select distinct team_id from traces union select distinct team_id from rollup_rows) as o
     where o.team_id not in (select id from teams)`,

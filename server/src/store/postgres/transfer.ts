@@ -1,10 +1,9 @@
 import { counted } from '../../core/counted.ts';
 import type pg from 'pg';
 import { limits } from '../../limits.ts';
-import { requestFromRow, takenKeyValues } from '../key-rows.ts';
+import { requestFromRow } from '../idempotency.ts';
 import { TeamBatch } from '../team-batch.ts';
 import { packedFromRow } from '../trace-rows.ts';
-import { nameIsTaken } from '../transfer.ts';
 import type { Transfer } from '../transfer.ts';
 import { lockTeam } from './batch-statements.ts';
 import { sumOverNodes } from './cluster.ts';
@@ -12,14 +11,13 @@ import { ask, inTransaction, run, serverName } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { counterFromRow } from './marks-rows.ts';
 import type { WrittenTeam } from './roller-messages.ts';
-import { ofOneTeam, ofSmallTables } from './statements.ts';
-import { addTeam } from './teams-and-keys.ts';
+import { ofOneTeam } from './statements.ts';
 import { TraceColumns } from './trace-columns.ts';
 
 export function openTransfer(
   { reading, writing, begin }: Pools,
   onStored: (teams: readonly WrittenTeam[]) => void,
-): Transfer {
+): Omit<Transfer, 'takeTeam' | 'takeKeys'> {
   return {
     async claim() {
       const connections = await sumOverNodes({ reading }, countServers);
@@ -40,17 +38,6 @@ export function openTransfer(
     async storedRequests(teamId, nowUs, after = '') {
       const rows = await ask(reading, ofOneTeam.readRequests, [teamId, nowUs, after]);
       return rows.map(requestFromRow);
-    },
-
-    async takeTeam({ id, name, createdAtUs }, timeZone) {
-      const [found] = await ask(reading, ofSmallTables.readTeamById, [id]);
-      if (found) return;
-      await inTransaction(writing, begin, async (client) => {
-        if (await addTeam(client, { id, name, createdAtUs }, timeZone)) return;
-        // Another process may have just added the same team.
-        const there = await run(client, ofSmallTables.readTeamById, [id]);
-        if (there.rowCount !== 1) throw nameIsTaken(name);
-      });
     },
 
     async takeTraces(teamId, traces) {
@@ -86,22 +73,11 @@ export function openTransfer(
         ]),
       );
     },
-
-    async takeKeys(keys) {
-      await inTransaction(writing, begin, async (client) => {
-        for (const key of keys) await run(client, ofSmallTables.takeKey, takenKeyValues(key));
-        const used = keys.filter(({ lastUsedAtUs }) => lastUsedAtUs !== null);
-        await run(client, ofSmallTables.noteKeyUses, [
-          used.map(({ id }) => id),
-          used.map(({ lastUsedAtUs }) => lastUsedAtUs),
-        ]);
-      });
-    },
   };
 }
 
 /** Inserts traces of one team and their payloads. */
-export async function insertColumns(
+async function insertColumns(
   client: pg.ClientBase,
   teamId: string,
   columns: TraceColumns,

@@ -1,9 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import type { Mark } from '../count-once.ts';
-import { expiryOf } from '../idempotency.ts';
+import { earlierFromRow, expiryOf, requestFromRow } from '../idempotency.ts';
 import type { EarlierRequest } from '../idempotency.ts';
-import { earlierFromRow, requestFromRow } from '../key-rows.ts';
 import type { IdempotentRequest } from '../trace-writer.ts';
 import type { StoredRequest } from '../transfer.ts';
 

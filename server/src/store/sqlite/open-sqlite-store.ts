@@ -1,20 +1,19 @@
 import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure, OperatorError, messageOf } from '../../errors.ts';
+import { openSmallTables } from '../small-tables.ts';
 import { defaultRollBounds } from '../store.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { openReading, openWriting } from './connection.ts';
 import { realDatabasePath, refuseSecondName } from './database-path.ts';
-import { openTeamsAndKeys } from './teams-and-keys.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { watchOpenFiles } from './open-files.ts';
-import { openPriceTable } from './price-table.ts';
 import { openReadingClient } from './reading-client.ts';
 import { openRepricer } from './repricer.ts';
 import { openRoller } from './roller.ts';
 import { holdServerLock } from './server-lock.ts';
-import { openSignInCodes } from './sign-in-codes.ts';
+import { openSql } from './sql.ts';
 import { translateFailures } from './sqlite-failures.ts';
 import { openTallies } from './tallies.ts';
 import { openTraceLookups } from './trace-lookups.ts';
@@ -67,9 +66,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       ...translateFailures(openTallies(reading, readingClient)),
       ...translateFailures(openTraceLookups(reading)),
       ...translateFailures(roller),
-      ...translateFailures(openTeamsAndKeys(db)),
-      ...translateFailures(openSignInCodes(db)),
-      ...translateFailures(openPriceTable(db, reading)),
+      ...translateFailures(openSmallTables(openSql(db, reading))),
       ...translateFailures(openRepricer(db, reading)),
       ...translateFailures(openAuditor(path)),
       ...translateFailures(

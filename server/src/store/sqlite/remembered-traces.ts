@@ -51,7 +51,7 @@ export class RememberedTraces {
     this.#lookUp = prepareLookups(db, false);
     this.#readCosts = prepareArrays(
       db,
-      `select count(*) || ' ' || total(done_seq) from reprice_runs where team_no = ?`,
+      `select count(*) || ' ' || total(done_seq) from reprice_runs where team_id = (select id from teams where no = ?)`,
     );
   }
 

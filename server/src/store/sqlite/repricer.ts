@@ -5,41 +5,31 @@ import type { CostChange, RepricedTrace } from '../../core/cost-changes.ts';
 import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
 import { amountColumn, costScopes, eventTime, sourceColumn } from '../reprice-sql.ts';
-import { anotherRepricer, modelsText, runFromRow, runValues } from '../repricer.ts';
-import type { RepriceOutcome, RepriceRun, Repricer } from '../repricer.ts';
+import { saveRun } from '../reprice-runs.ts';
+import type { RepriceOutcome, RepriceRun, RepriceRuns, Repricer } from '../repricer.ts';
 import { RollSize } from '../roll-size.ts';
 import type { TeamMarks } from '../team-marks.ts';
-import { inTransaction, inUnsyncedTransaction, retryWhileBusy } from './connection.ts';
+import { inUnsyncedTransaction, retryWhileBusy } from './connection.ts';
 import { countedColumns, countedOfValues, prepareArrays } from './counted-traces.ts';
 import type { RowValues } from './counted-traces.ts';
 import { openRollupTables } from './rollup-tables.ts';
 import type { RollupTables } from './rollup-tables.ts';
 import { rowIdOf } from './row-id.ts';
+import { openStatements, runSteps } from './sql.ts';
 
 const speeds: readonly RollSpeed[] = ['hot', 'wide'];
 const teamNo = '(select no from teams where id = ?)';
 
 /** Statements are prepared when they are needed, since a server never changes costs. */
-export function openRepricer(db: DatabaseSync, reading: DatabaseSync): Repricer {
+export function openRepricer(
+  db: DatabaseSync,
+  reading: DatabaseSync,
+): Omit<Repricer, keyof RepriceRuns> {
   let opened: Changing | null = null;
   const changing = (): Changing => (opened ??= openChanging(db));
   const size = new RollSize(limits.repriceMsTarget, limits.rollRowsMin);
 
   return {
-    async repriceRuns(teamId) {
-      const read = reading.prepare(
-        `select * from reprice_runs where team_no = ${teamNo} order by started_at_us desc limit ${limits.repriceRunsMax}`,
-      );
-      return read.all(teamId).map((row) => runFromRow(row, teamId));
-    },
-    async addRepriceRun(run) {
-      const insert = db.prepare(
-        `insert into reprice_runs
-           (team_no, id, started_at_us, finished_at_us, run_by, request, done_seq, last_seq, result)
-         values (${teamNo}, ?, ?, ?, ?, ?, ?, ?, ?)`,
-      );
-      await retryWhileBusy(db, () => insert.run(run.teamId, ...runValues(run)));
-    },
     async repriceWindow(run) {
       const toSeq = Math.min(run.doneSeq + limits.repriceWindowRows, run.lastSeq);
       const rowsMax = size.rows;
@@ -59,16 +49,13 @@ export function openRepricer(db: DatabaseSync, reading: DatabaseSync): Repricer 
           if (isBehind) return { kind: 'behind' };
           const decided = decide(readTraces(db, run, toSeq, limits.repriceWindowRows));
           changing().apply(generations, decided.changes);
-          save(db, decided.run, savedSeq);
+          runSteps(saveRun(decided.run, savedSeq), openStatements(db));
           return { kind: 'done', ...decided };
         },
         inUnsyncedTransaction,
       );
       if (outcome.kind === 'done') size.note(outcome.changes.length, performance.now() - startMs);
       return outcome;
-    },
-    async saveRepriceRun(run, savedSeq) {
-      await retryWhileBusy(db, () => save(db, run, savedSeq), inTransaction);
     },
   };
 }
@@ -136,14 +123,4 @@ function openChanging(db: DatabaseSync): Changing {
       }
     },
   };
-}
-
-function save(db: DatabaseSync, run: RepriceRun, savedSeq: number): void {
-  const { changes } = db
-    .prepare(
-      `update reprice_runs set done_seq = ?, finished_at_us = ?, result = ?
-       where team_no = ${teamNo} and id = ? and done_seq = ? and finished_at_us is null`,
-    )
-    .run(run.doneSeq, run.finishedAtUs, modelsText(run.result), run.teamId, run.id, savedSeq);
-  if (changes !== 1) throw anotherRepricer();
 }

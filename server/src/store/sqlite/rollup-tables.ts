@@ -74,7 +74,7 @@ export class RollBatch {
 
 export const insertFirstMarks = `
   insert into team_marks (team_no, generation, time_zone, is_active, hot_seq, wide_seq)
-  values (?, ${firstGeneration}, ?, 1, 0, 0)`;
+  select no, ${firstGeneration}, ?2, 1, 0, 0 from teams where id = ?1`;
 
 export function openRollupTables(db: DatabaseSync): RollupTables {
   const traces = openCountedTraces(db);

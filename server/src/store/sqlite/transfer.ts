@@ -10,7 +10,6 @@ import { inTransaction } from './connection.ts';
 import { readRequests, takeRequests } from './idempotency-table.ts';
 import { rowIdOf, seqOfRowId } from './row-id.ts';
 import { holdServerLock } from './server-lock.ts';
-import { takeKeys, takeTeam } from './teams-and-keys.ts';
 import { openTraceTables } from './trace-tables.ts';
 import type { TraceTables } from './trace-tables.ts';
 
@@ -20,7 +19,7 @@ export function openTransfer(
   path: string,
   onClose: (release: () => void) => void,
   rolling: { roller: Roller; bounds: RollBounds | null },
-): Transfer {
+): Omit<Transfer, 'takeTeam' | 'takeKeys'> {
   let isClaimed = false;
   let opened: TraceTables | null = null;
   const tables = (): TraceTables => (opened ??= openTraceTables(db));
@@ -60,7 +59,6 @@ export function openTransfer(
     packedTraces: async (teamId, fromSeq) => readPacked(db, teamNo(teamId), fromSeq),
     storedRequests: async (teamId, nowUs, after = '') =>
       readRequests(db, teamNo(teamId), nowUs, after),
-    takeTeam: async (team, timeZone) => inTransaction(db, () => takeTeam(db, team, timeZone)),
     async takeTraces(teamId, traces) {
       const taken = inTransaction(db, () => takeTraces(tables(), teamId, traces));
       await rollLongTails(teamId);
@@ -68,7 +66,6 @@ export function openTransfer(
     },
     takeRequests: async (teamId, requests) =>
       inTransaction(db, () => takeRequests(db, teamNo(teamId), requests)),
-    takeKeys: async (keys) => inTransaction(db, () => takeKeys(db, keys)),
   };
 }
 

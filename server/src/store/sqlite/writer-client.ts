@@ -4,12 +4,12 @@ import { moduleAt } from '../../installation.ts';
 import { limits } from '../../limits.ts';
 import { setYoungSpaceMin } from '../../v8.ts';
 import { failAll } from '../bisection.ts';
+import type { KeyUse } from '../key-table.ts';
 import type { StoreEvents } from '../store.ts';
 import { storedRows } from '../trace-writer.ts';
 import type { TraceWrite, WriteOutcome } from '../trace-writer.ts';
 import { packWrites, unpackOutcomes } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
-import type { KeyUse } from './writer.ts';
 
 export interface WriterClient {
   append(writes: readonly TraceWrite[], moreFollow?: boolean): Promise<readonly WriteOutcome[]>;

@@ -4,6 +4,7 @@ import type { Packed } from '../../core/draft-values.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
+import type { KeyUse } from '../key-table.ts';
 import type { RollFailure, RollReport } from '../store.ts';
 import type { RollingOptions } from './rolling.ts';
 import type {
@@ -14,7 +15,6 @@ import type {
   WriteOutcome,
 } from '../trace-writer.ts';
 import type { PayloadBlob } from '../payload-blob.ts';
-import type { KeyUse } from './writer.ts';
 
 /** Messages between the main thread and the writer thread. */
 export interface WriterData {

@@ -6,6 +6,7 @@
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { openClock } from '../../core/clock.ts';
 import { limits } from '../../limits.ts';
+import type { KeyUse } from '../key-table.ts';
 import { writeBytes } from '../trace-writer.ts';
 import { openWriting } from './connection.ts';
 import { watchOpenFiles } from './open-files.ts';
@@ -13,7 +14,6 @@ import { startRolling } from './rolling.ts';
 import { packOutcomes, unpackWrites } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import { Writer } from './writer.ts';
-import type { KeyUse } from './writer.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;

@@ -1,4 +1,4 @@
-import type { DatabaseSync, StatementSync } from 'node:sqlite';
+import type { DatabaseSync } from 'node:sqlite';
 import type { Clock } from '../../core/clock.ts';
 import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
@@ -7,6 +7,8 @@ import { storeInHalves } from '../bisection.ts';
 import type { BatchResult } from '../bisection.ts';
 import { countOnce, marksToFind } from '../count-once.ts';
 import { answerRepeated } from '../idempotency.ts';
+import { noteKeyUses } from '../key-table.ts';
+import type { KeyUse } from '../key-table.ts';
 import { packPayloads } from '../payload.ts';
 import type { PackedPayloads } from '../payload.ts';
 import { payloadsOf } from '../payload-blob.ts';
@@ -16,14 +18,9 @@ import { openIdempotencyTable } from './idempotency-table.ts';
 import type { IdempotencyTable } from './idempotency-table.ts';
 import type { OpenFiles } from './open-files.ts';
 import { diskFull, failureOf, isBusy, isIoError, isWriteError } from './sqlite-failures.ts';
-import { noteKeyUse } from './teams-and-keys.ts';
+import { openStatements, runSteps } from './sql.ts';
 import { openTraceTables } from './trace-tables.ts';
 import type { TeamRows, TraceTables } from './trace-tables.ts';
-
-export interface KeyUse {
-  keyId: string;
-  atUs: number;
-}
 
 export interface Commit {
   outcomes: WriteOutcome[];
@@ -69,7 +66,7 @@ export class Writer {
   readonly #clock: Clock;
   readonly #tables: TraceTables;
   readonly #requests: IdempotencyTable;
-  readonly #noteUse: StatementSync;
+  readonly #execute: ReturnType<typeof openStatements>;
   #brokenBy: string | null = null;
   #taken: TraceWrite[] = [];
   /** The transaction with the writes in `#taken`, or the error that ended it. */
@@ -81,7 +78,7 @@ export class Writer {
     this.#clock = clock;
     this.#tables = openTraceTables(db);
     this.#requests = openIdempotencyTable(db);
-    this.#noteUse = db.prepare(noteKeyUse);
+    this.#execute = openStatements(db);
   }
 
   /** Adds writes to the open transaction; their rows are inserted immediately. */
@@ -112,7 +109,7 @@ export class Writer {
     try {
       // Waiting for the lock here would delay writes that arrive in the meantime.
       withoutWaiting(this.#db, () => this.#db.exec('begin immediate'));
-      for (const { keyId, atUs } of keyUses) this.#noteUse.run(keyId, atUs);
+      runSteps(noteKeyUses(keyUses), this.#execute);
       this.#db.exec('commit');
       return { isNoted: true, brokenBy: null };
     } catch (error) {
@@ -178,7 +175,7 @@ export class Writer {
       this.#open = null;
       if ('error' in open) throw open.error;
       const jumps = open.finish();
-      for (const { keyId, atUs } of keyUses) this.#noteUse.run(keyId, atUs);
+      runSteps(noteKeyUses(keyUses), this.#execute);
       this.#db.exec('commit');
       // The commit was written to files that may not be found after a restart, so it must not be acknowledged.
       this.#brokenBy = this.#files.changedBy();
