@@ -16,6 +16,7 @@ import { reads } from './benches/reads.ts';
 import { reprice } from './benches/reprice.ts';
 import { rollups } from './benches/rollups.ts';
 import { spans } from './benches/spans.ts';
+import { stalls } from './benches/stalls.ts';
 import { start } from './benches/start.ts';
 import { views } from './benches/views.ts';
 import { wrapperOverhead } from './benches/wrapper-overhead.ts';
@@ -45,6 +46,7 @@ const benches: readonly Bench[] = [
   growth,
   prices,
   reprice,
+  stalls,
   fairness,
   hostile,
   postgres,
@@ -57,7 +59,7 @@ ${benches.map(({ name, asks }) => `  ${name.padEnd(16)} ${asks}`).join('\n')}
 
   --quick        tiny sizes and one round: only checks that everything runs
   --data DIR     keep the filled SQLite databases in this folder and use them again in the next run
-  --against DIR  another checkout, or a commit, which is installed first: ingest measures both in the same run
+  --against DIR  another checkout, or a commit, which is installed first: ingest, stalls and fairness measure both in one run
   --of DIR       with --against: compare this checkout or commit with it, instead of the code here
   --docs         write the last results of every bench to docs/performance.md, unless files have changed since the commit
   --help         show this text

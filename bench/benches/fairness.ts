@@ -48,7 +48,7 @@ async function measure(lab: Lab, checkout: string | null): Promise<Finding[]> {
   const window = async (): Promise<ReturnType<typeof paced.view>> => {
     const fromMs = Date.now();
     await sleep(seconds * 1_000);
-    return paced.view(fromMs, Date.now() - 500);
+    return paced.view([fromMs, Date.now() - 500]);
   };
   const idle = await window();
   const findings: Finding[] = [];

@@ -19,7 +19,7 @@ export const hostile: Bench = {
     const honest = await makeKey(database.url, 'honest');
     const service = await startService(database.url);
     const paced = startPaced(service.url, honest, { perSecond: 50, seconds: secondsMax });
-    const since = (fromMs: number): PacedView => paced.view(fromMs, Date.now());
+    const since = (fromMs: number): PacedView => paced.view([fromMs, Date.now()]);
     let peakMb = 0;
     const sampling = setInterval(() => (peakMb = Math.max(peakMb, residentMb(service.pid))), 20);
     await sleep(lab.plan.warmUpSeconds * 1_000);

@@ -1,10 +1,8 @@
-import { copyFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
-import { fileURLToPath } from 'node:url';
 import type { Bench, Finding } from '../lab/bench.ts';
-import { runProgram } from '../lab/children.ts';
 import type { Lab } from '../lab/lab.ts';
 import { startService, tracetally } from '../lab/processes.ts';
 import type { Running } from '../lab/processes.ts';
+import { copyUncosted } from '../lab/uncosted.ts';
 
 const bench = 'reprice';
 
@@ -21,7 +19,7 @@ export const reprice: Bench = {
 async function repriceBesideWrites(lab: Lab): Promise<Finding[]> {
   const traces = lab.plan.middle;
   const path = lab.file('uncosted.db');
-  const key = await filled(lab, path, traces);
+  const key = await copyUncosted(lab, path, traces);
   const url = `sqlite:${path}`;
   for (let model = 0; model < 12; model++) {
     await tracetally(url, ['prices', 'set', `model-${model}`, ...modelPrice]);
@@ -92,18 +90,4 @@ function besideLoad({ url }: Running, key: string) {
       return { reads, writes, slowestMs };
     },
   };
-}
-
-/** A copy of a file that is kept for the next run. Returns an API key. */
-async function filled(lab: Lab, path: string, traces: number): Promise<string> {
-  const kept = lab.dataFile(`uncosted-${traces}.db`);
-  const keyFile = `${kept}.key`;
-  if (!existsSync(keyFile)) {
-    lab.say(`  filling a database with ${traces.toLocaleString('en')} traces without a cost …`);
-    const program = fileURLToPath(new URL('../lab/fill-uncosted.ts', import.meta.url));
-    const key = await runProgram(process.execPath, [program, kept, String(traces)]);
-    writeFileSync(keyFile, key);
-  }
-  if (kept !== path) copyFileSync(kept, path);
-  return readFileSync(keyFile, 'utf8').trim();
 }

@@ -174,7 +174,7 @@ async function size(lab: Lab): Promise<Finding> {
     bench,
     what: 'rollups and lookups at 10 M traces in a year',
     value: 100 * share,
-    unit: '% of the database',
+    unit: '% of both files',
     goal: { atMost: 8 },
     detail: `of ${(bytes / 1e9).toFixed(1)} GB`,
   };

@@ -9,6 +9,7 @@ export interface PacedView {
   writes: number;
   failed: number;
   p50Ms: number;
+  p90Ms: number;
   p99Ms: number;
   slowestMs: number;
   slowestHealthMs: number;
@@ -16,8 +17,8 @@ export interface PacedView {
 
 /** Writes at a fixed rate in another process. */
 export interface PacedLoad {
-  /** What was due between these times, in milliseconds since 1970. */
-  view(fromMs: number, toMs: number): PacedView;
+  /** What was due between these times, in milliseconds since 1970; of several spans, together. */
+  view(...spans: readonly (readonly [fromMs: number, toMs: number])[]): PacedView;
   stop(): Promise<void>;
   /** Resolves when the time is over and everything was answered. */
   ended: Promise<void>;
@@ -38,7 +39,10 @@ export function startPaced(
   const ended = new Promise<void>((resolve) => child.once('close', () => resolve()));
   return {
     ended,
-    view: (fromMs, toMs) => viewOf(answers.filter(({ dueMs }) => dueMs >= fromMs && dueMs < toMs)),
+    view: (...spans) =>
+      viewOf(
+        answers.filter(({ dueMs }) => spans.some(([from, to]) => dueMs >= from && dueMs < to)),
+      ),
     async stop() {
       child.kill('SIGKILL');
       await ended;
@@ -59,6 +63,7 @@ function viewOf(answers: readonly PacedAnswer[]): PacedView {
     writes: writes.length,
     failed: answers.filter(({ kind, status }) => status !== (kind === 'write' ? 201 : 200)).length,
     p50Ms: at(0.5),
+    p90Ms: at(0.9),
     p99Ms: at(0.99),
     slowestMs: at(1),
     slowestHealthMs: times('health').at(-1) ?? Number.NaN,

@@ -21,8 +21,8 @@ const settings = {
 };
 
 const countBehind = `
-  select count(*) as teams from team_marks m join team_counters c using (team_id)
-  where m.is_active and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)`;
+  select count(*) as teams from roll_marks m join team_counters c using (team_id)
+  where m.is_active and m.seq < c.last_seq`;
 
 export async function startPostgres(): Promise<BenchPostgres> {
   const postgres = makePostgres(settings);

@@ -1,36 +1,40 @@
+import { statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
+import { rollupPathOf } from '../../server/src/store/sqlite/rollup-file.ts';
 import { runProgram } from './children.ts';
 
-const derivedTables = [
-  'rollup_rows',
-  'rollup_groups',
-  'rollup_days',
-  'team_marks',
-  'trace_lookups',
-];
-
-/** The part of a SQLite file that rollups and lookups use, and the size of the file in bytes. */
+/** The part of both files of a SQLite store that rollups and lookups use, and the size of the files in bytes. No server may run. */
 export function derivedShare(path: string): { share: number; bytes: number } {
-  using db = new DatabaseSync(path, { readOnly: true });
-  const sizes = db.prepare('select name, sum(pgsize) as bytes from dbstat group by name').all();
-  const sizeOf = (isCounted: (name: string) => boolean): number =>
-    sizes
-      .filter(({ name }) => isCounted(String(name)))
-      .reduce((sum, { bytes }) => sum + Number(bytes), 0);
-  const bytes = sizeOf(() => true);
-  return { share: sizeOf((name) => derivedTables.includes(name)) / bytes, bytes };
+  const derived = wholeSize(rollupPathOf(path));
+  const bytes = wholeSize(path) + derived;
+  return { share: derived / bytes, bytes };
 }
 
-/** Resolves when every trace of a SQLite file is rolled up. */
+function wholeSize(path: string): number {
+  using db = new DatabaseSync(path);
+  db.exec('pragma wal_checkpoint(truncate)');
+  return statSync(path).size;
+}
+
+/** Resolves when every trace of a SQLite store is rolled up. */
 export async function untilRolledUp(path: string): Promise<void> {
   using db = new DatabaseSync(path, { readOnly: true });
+  db.prepare('attach ? as rollup_file').run(rollupPathOf(path));
   const behind = db.prepare(
-    `select count(*) as teams from team_marks m join team_counters c using (team_no)
-     where m.is_active = 1 and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)`,
+    `select count(*) as teams from teams t join team_counters c on c.team_no = t.no
+     left join rollup_file.roll_marks m on m.team_no = t.no and m.is_active = 1
+     where c.last_seq > coalesce(m.seq, 0) or t.last_change_no > coalesce(m.change_no, 0)`,
   );
   await untilNoneIsBehind(async () => Number(behind.get()?.['teams']));
+}
+
+/** Holds the lock of the rollup file, so that the roller waits for it. Writes and reads go on. */
+export function pauseRolling(path: string): () => void {
+  const db = new DatabaseSync(rollupPathOf(path), { timeout: patienceMs });
+  db.exec('begin immediate');
+  return () => db.close();
 }
 
 const patienceMs = 120_000;

@@ -13,7 +13,7 @@ export function moduleAt(path: string): URL {
 
 export const packageFile = new URL('../package.json', import.meta.url);
 
-export function migrationsFolder(store: 'sqlite' | 'postgres'): URL {
+export function migrationsFolder(store: 'sqlite' | 'sqlite-rollups' | 'postgres'): URL {
   return new URL(`../migrations/${store}/`, import.meta.url);
 }
 

@@ -83,6 +83,8 @@ export const limits = Object.freeze({
   wideReadMsMax: 300_000,
   // Wide reads of one team that may wait for the reading thread.
   wideReadsWaitingMax: 32,
+  // Teams whose questions take turns on the reading thread of SQLite.
+  wideReadTeamsMax: 4,
 
   // Traces that may wait for the disk. Beyond either limit a write gets a 503.
   queueRowsMax: 20_000,
@@ -95,25 +97,15 @@ export const limits = Object.freeze({
   commitRowsMax: 2_000,
   commitBytesMax: 16 * 1024 * 1024,
 
-  // Traces of a team after which its rollups are updated even if the writer is busy: the small sets, and the large ones.
-  hotTailRows: 2_048,
-  wideTailRows: 32_768,
-  // How long a transaction that updates rollups should take: no write waits much longer for it. Sums of the large sets are stored
-  // rarely, and cost the less the more traces they add at once.
-  rollMsTarget: 10,
-  wideStoreMsTarget: 50,
+  // Traces and changes in one roll.
   rollRowsMin: 64,
   rollRowsMax: 32_768,
-  // Sums and lookups of new traces that wait in memory until they are stored, for the small sets of all teams and again for the large
-  // ones. Beyond it, new traces are read from the file when it is their turn.
-  pendingSumsMax: 32_768,
-  // Values of new traces of a team whose lookups wait for the sums.
-  pendingLookupsMax: 1_024,
-  // Fewer of them are stored together with the sums.
-  lookupsWithSumsMax: 256,
-  // Without a write for this long, every tail is rolled up: first the small sets, later the large ones.
-  hotRollIdleMs: 100,
-  wideRollIdleMs: 2_000,
+  // Rollers: how often one looks for new traces, the tail that is due at once, how long a shorter one waits, and from how many
+  // traces on it works without pauses.
+  rollPollMs: 500,
+  rollTailRows: 8_192,
+  rollAfterMsMax: 5_000,
+  rollHurryRows: 65_536,
   // The pause after a failed update of rollups: it doubles each time.
   rollRetryMsMin: 1_000,
   rollRetryMsMax: 60_000,
@@ -125,26 +117,18 @@ export const limits = Object.freeze({
   rollSweepTeamsMax: 1_000,
   // How long a stop waits for the rolling thread of PostgreSQL.
   rollStopMsMax: 2_000,
-  // How long a transaction that updates rollups on PostgreSQL should take. No write waits for it, only other rollers.
-  postgresRollMsTarget: 200,
-  // Traces in one transaction of a rebuild on PostgreSQL.
-  rebuildRowsMax: 4_096,
-  // Traces after the marks that a read on the main thread may add up, and the sums of such traces that are kept for the next read.
-  tailRowsMax: 4_096,
-  tailSumsKeptMax: 16_384,
-  // Memory for sums of days and weeks that are kept for the next question, and for the names of the groups that they belong to.
-  keptRollupBytesMax: 16 * 1024 * 1024,
-  // Different groups of these sums that share the text of their values.
-  keptGroupsMax: 4_096,
-  keptGroupBytesMax: 16 * 1024 * 1024,
-  // A range is what is left of all time, if the buckets outside it and this many are fewer than those of the range.
-  bucketsOfAllTime: 2,
-  // Groups that match a filter and whose sums are read one by one. Of more groups, all sums are read.
+  // How long a transaction that updates rollups on PostgreSQL should take. No write waits for it, only other rollers; and it must end well before
+  // PostgreSQL cancels its statements.
+  postgresRollMsTarget: 2_000,
+  // Traces after the mark that one statement may add up. Longer tails, while rollups are built, are read like traces without rollups.
+  tailRowsMax: 262_144,
+  // What a read on the main thread may add up: traces and changes after the mark, and rollups.
+  shortTailRowsMax: 2_048,
+  shortRollupsMax: 1_000,
+  // Groups that match a filter and whose sums are looked up one by one, and those of a list whose histograms are. Of more groups, all
+  // sums are read.
   fewGroupsMax: 20,
-  // Names that are ordered by a percentile in memory, each with a latency histogram.
-  rankedHistogramsMax: 8_192,
-  // Traces after a mark that are added up in memory at once. Longer tails are added up in parts of this size.
-  tailPartRows: 2_048,
+  listedGroupsMax: 2_000,
   // Sums that one answer may have in memory, and how long it may read traces. Beyond either limit a question gets a 422.
   tallyRowsMax: 20_000,
   evaluationMsMax: 10_000,
@@ -170,8 +154,6 @@ export const limits = Object.freeze({
   lookupRowsMax: 1_000,
   // Traces of a time range that are read instead of looking up all traces of a busy user.
   lookupInsteadRowsMax: 20_000,
-  // Traces of busy users that are kept in memory for the next question.
-  rememberedTracesMax: 20_000,
 
   // Characters of a payload preview, and the stored bytes that are read for it: the header and first block of a zstd frame.
   previewCharsMax: 1_000,
@@ -225,31 +207,26 @@ export const limits = Object.freeze({
   postgresOneTeamReadsMax: 3,
   postgresReadsWaitingMax: 1_000,
   postgresWideReadersMax: 8,
-  // Transactions that store writes of many teams, and how long they wait for the lock of a team before they leave the team out.
+  // Connections that store writes of many teams, and the calls under way on each. A second call is sent before the first has ended if this
+  // many traces wait.
   postgresSharedWritersMax: 2,
-  // On a cluster, teams that such a transaction leaves out one by one: locked, or written to by another server.
-  postgresLeftOutMax: 4,
-  postgresSharedLockMsMax: 50,
-  // Waiting traces of a team that are sent before its running transaction has ended.
+  postgresCallsInLineMax: 2,
   postgresFollowingRowsMin: 24,
-  // Teams whose counters are remembered, so that their next transaction takes one round trip.
-  postgresCountersKeptMax: 10_000,
-  // Expired idempotency keys that such a transaction removes: twice as many as it can add.
-  postgresSharedSweepRowsMax: 4_000,
+  // How long such a call waits for the lock of a team before it leaves the team out.
+  postgresSharedLockMsMax: 50,
+  // Expired idempotency keys that a call removes: twice as many as it can add.
+  postgresSweepRowsMax: 4_000,
+  // How long the database remembers a call that has stored traces, and one that must not be executed any more. How often expired ones are
+  // removed.
+  postgresCallLifeMs: 10 * 60_000,
+  postgresRefusedCallLifeMs: 24 * 3_600_000,
+  postgresCallSweepMs: 60_000,
+  // On a cluster, teams whose node is remembered.
+  postgresTeamNodesKeptMax: 10_000,
   // Questions that read many traces or rollups, at once and of one team; and how many of a team may wait.
   postgresEvaluationsMax: 4,
   postgresOneTeamEvaluationsMax: 2,
   postgresEvaluationsWaitingMax: 16,
-  // How long the database may sort a list before the question counts as one that reads many rollups.
-  postgresBriefReadMsMax: 5_000,
-  // Traces of a tail that a list of names may add up, and the sums that it may send to the database. With more of them it waits until
-  // they are rolled up: how often it looks, and how long it waits until it gets a 503.
-  postgresTailRowsMax: 32_768,
-  postgresTailBytesMax: 8 * 1024 * 1024,
-  postgresTailRetryMs: 500,
-  postgresTailWaitMsMax: 30_000,
-  // How many of these tails are added up at once, one of each team: each takes tens of megabytes.
-  postgresLongTailsMax: 2,
   postgresConnectMsMax: 5_000,
   postgresLockMsMax: 5_000,
   postgresAnswerMsMax: 10_000,
@@ -285,6 +262,8 @@ export const limits = Object.freeze({
   // more of them share rollups.
   repriceMsTarget: 200,
   repriceModelsMax: 200,
+  // How long logged changes of traces are kept after they were rolled up.
+  changesKeptMs: 3_600_000,
   repriceSaveMs: 1_000,
   repriceRunsMax: 100,
 

@@ -167,7 +167,7 @@ function storeEvents(logger: FastifyBaseLogger, recorder: Recorder | null): Stor
     onCommit: (commit) => recorder.noteCommit(commit),
     onRoll: (report) => recorder.noteRoll(report),
     onRollFailed(failure) {
-      recorder.rolls[failure.speed].failures += 1;
+      recorder.rolls.failures += 1;
       logged.onRollFailed?.(failure);
     },
     onBroken(reason) {
@@ -195,7 +195,7 @@ function logRollFailures(logger: FastifyBaseLogger): (failure: RollFailure) => v
   let intervalStartMs = -Infinity;
   let lines = 0;
   let notLogged = 0;
-  return ({ teamId, speed, reason }) => {
+  return ({ teamId, reason }) => {
     if (performance.now() - intervalStartMs >= limits.failureLogIntervalMs) {
       intervalStartMs = performance.now();
       lines = 0;
@@ -206,7 +206,7 @@ function logRollFailures(logger: FastifyBaseLogger): (failure: RollFailure) => v
     }
     lines += 1;
     logger.error(
-      { team_id: teamId, speed, reason, not_logged: notLogged },
+      { team_id: teamId, reason, not_logged: notLogged },
       'rollups could not be updated; it is tried again, and answers stay complete',
     );
     notLogged = 0;

@@ -55,6 +55,12 @@ async function readArrivals(page: Page): Promise<Arrivals> {
     .locator('canvas')
     .waitFor();
   await page.getByRole('table', { name: /^Features/ }).waitFor();
+  // They may come in any order.
+  await page.waitForFunction(() => {
+    const { figuresMs, tablesMs, chartsMs } = (globalThis as unknown as { arrivals: Arrivals })
+      .arrivals;
+    return [figuresMs, tablesMs, chartsMs].every((ms: number | undefined) => ms !== undefined);
+  });
   return page.evaluate(() => ({
     ...(globalThis as unknown as { arrivals: Arrivals }).arrivals,
     paintMs: performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? 0,

@@ -35,10 +35,7 @@ create table team_counters (
   team_id uuid primary key references teams (id),
   first_seq bigint not null,
   last_seq bigint not null,
-  last_created_at_us bigint not null,
-  -- A server that knows the counter sends a whole transaction at once, which stores nothing if the counter is not as expected. If its
-  -- reply is lost, the fence is moved, so that the transaction cannot be executed later.
-  fence integer not null default 0
+  last_created_at_us bigint not null
 ) with (fillfactor = 50);
 
 create table traces (
@@ -68,6 +65,10 @@ create table traces (
   error_type text collate "C",
   -- client or computed. Null if the cost is not known, and for traces of clients if the server does not compute costs.
   cost_source text collate "C",
+  -- The cost in the form in which it is added up, and the bin of the latency histogram. Both follow from the columns above.
+  cost_micros bigint,
+  cost_picos integer,
+  latency_bin smallint,
   primary key (team_id, seq)
 );
 
@@ -118,22 +119,76 @@ create table idempotency (
 
 create index idempotency_by_expiry on idempotency (team_id, expires_at_us);
 
--- How far a team's traces are rolled up, per generation and speed. One generation is active; another one may be under construction.
-create table team_marks (
+-- A call of the function that stores traces, so that a server whose connection broke can find out what became of it. Without an answer,
+-- the call must not store anything any more.
+create table store_calls (
+  -- One of the teams of the call.
+  team_id uuid not null,
+  token uuid not null,
+  answer text,
+  expires_at_us bigint not null,
+  primary key (team_id, token)
+);
+
+create index store_calls_by_expiry on store_calls (expires_at_us);
+
+-- Each change of a trace: its values before, with weight -1, and after, with weight 1. Rollups add them up like traces.
+create table trace_changes (
+  team_id uuid not null,
+  change_no bigint not null,
+  seq bigint not null,
+  weight smallint not null,
+  changed_at_us bigint not null,
+  created_at_us bigint not null,
+  started_at_us bigint,
+  cost_usd double precision,
+  prompt_tokens integer,
+  completion_tokens integer,
+  latency_ms integer,
+  cache_read_tokens integer,
+  cache_write_tokens integer,
+  reasoning_tokens integer,
+  ttft_ms integer,
+  is_error boolean not null,
+  model text collate "C" not null,
+  feature_name text collate "C",
+  user_identifier text collate "C",
+  response_model text collate "C",
+  environment text collate "C",
+  provider text collate "C",
+  session_id text collate "C",
+  run_id text collate "C",
+  error_type text collate "C",
+  cost_source text collate "C",
+  cost_micros bigint,
+  cost_picos integer,
+  latency_bin smallint,
+  primary key (team_id, change_no)
+);
+
+-- Numbers the changes of each team without a gap. Apart from the counters of traces, which every write locks.
+create table change_counters (
+  team_id uuid primary key references teams (id),
+  last_change_no bigint not null
+);
+
+-- The rollups of a generation contain exactly the traces up to seq and the changes up to change_no. One generation of each team is active;
+-- another one may be under construction.
+create table roll_marks (
   team_id uuid not null references teams (id),
   generation integer not null,
   time_zone text not null,
   is_active boolean not null,
-  hot_seq bigint not null,
-  wide_seq bigint not null,
+  seq bigint not null,
+  change_no bigint not null,
   primary key (team_id, generation)
 ) with (fillfactor = 50);
 
-create unique index team_marks_active on team_marks (team_id) where is_active;
+create unique index roll_marks_active on roll_marks (team_id) where is_active;
 
--- Sums per dimension set (core/dimensions.ts), grain, time bucket and group. With the bucket before the group, the rows of one day stay
--- together. Most questions do not need the latency histogram, so it is apart from the sums.
-create table rollup_rows (
+-- Sums by dimension set (core/dimensions.ts), grain, time bucket and group. With the bucket before the group, the rows of one day stay
+-- together. Most questions do not need the latency histogram, so it is the last column.
+create table rollups (
   team_id uuid not null,
   generation integer not null,
   set_no smallint not null,
@@ -141,7 +196,16 @@ create table rollup_rows (
   bucket bigint not null,
   group_hash uuid not null,
   calls bigint not null,
-  sums bytea not null,
+  uncosted_calls bigint not null,
+  latency_count bigint not null,
+  latency_sum bigint not null,
+  cost_micros bigint not null,
+  cost_picos bigint not null,
+  prompt_tokens bigint not null,
+  completion_tokens bigint not null,
+  cache_read_tokens bigint not null,
+  cache_write_tokens bigint not null,
+  reasoning_tokens bigint not null,
   latencies bytea not null,
   primary key (team_id, generation, set_no, grain, bucket, group_hash)
 ) with (fillfactor = 85);

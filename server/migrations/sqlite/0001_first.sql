@@ -4,8 +4,18 @@ create table teams (
   no integer primary key,
   id text not null unique,
   name text not null unique,
-  created_at_us integer not null
+  created_at_us integer not null,
+  time_zone text not null default 'UTC',
+  -- Goes up with each request to build the rollups again.
+  rebuild_no integer not null default 0,
+  -- Of the entries of trace_changes. Older ones were pruned.
+  first_change_no integer not null default 1,
+  last_change_no integer not null default 0
 ) strict;
+
+-- The rollup file belongs to the store with this id. A backup gets another one.
+create table store_identity (id text not null) strict;
+insert into store_identity (id) values (lower(hex(randomblob(16))));
 
 -- The key itself is never stored, only its SHA-256.
 create table api_keys (
@@ -63,7 +73,11 @@ create table traces (
   ttft_ms integer,
   error_type text,
   -- client or computed. Null if the cost is not known, and for traces of clients if the server does not compute costs.
-  cost_source text
+  cost_source text,
+  -- The cost in the form in which it is added up, and the bin of the latency histogram. Both follow from the columns above.
+  cost_micros integer,
+  cost_picos integer,
+  latency_bin integer
 ) strict;
 
 create unique index traces_by_id on traces (id);
@@ -100,69 +114,39 @@ create table idempotency (
 
 create index idempotency_by_expiry on idempotency (team_no, expires_at_us);
 
--- The rollups of a generation contain exactly the traces up to its marks. One generation of each team is active; a second one may be
--- under construction.
-create table team_marks (
-  team_no integer not null references teams (no),
-  generation integer not null,
-  time_zone text not null,
-  is_active integer not null,
-  hot_seq integer not null,
-  wide_seq integer not null,
-  primary key (team_no, generation)
-) strict, without rowid;
-
-create unique index team_marks_active on team_marks (team_no) where is_active = 1;
-
--- Sums by dimension set, time grain, bucket and group (core/dimensions.ts). The latency histogram is often longer than everything else,
--- and most questions do not need it, so it is the last column.
-create table rollup_rows (
-  team_no integer not null,
-  generation integer not null,
-  set_no integer not null,
-  grain integer not null,
-  bucket integer not null,
-  group_hash blob not null,
-  calls integer not null,
-  sums blob not null,
-  latencies blob not null,
-  primary key (team_no, generation, set_no, grain, bucket, group_hash)
-) strict, without rowid;
-
--- The values of each group, once for all generations, grains and buckets. A column that the set does not have is null.
-create table rollup_groups (
-  team_no integer not null,
-  group_hash blob not null,
-  set_no integer not null,
+-- Each change of a trace: its values before, with weight -1, and after, with weight 1. Rollups add them up like traces. key is
+-- team_no << 40 | change_no. token is random, so that an entry is recognised.
+create table trace_changes (
+  key integer primary key,
+  seq integer not null,
+  weight integer not null,
+  token integer not null,
+  changed_at_us integer not null,
+  created_at_us integer not null,
+  model text not null,
   is_error integer not null,
-  environment text,
-  provider text,
-  model text,
+  prompt_tokens integer,
+  completion_tokens integer,
+  latency_ms integer,
+  cost_usd real,
   feature_name text,
   user_identifier text,
-  primary key (team_no, group_hash)
-) strict, without rowid;
-
--- How often the rollups of a local day have changed, by speed: a reader that keeps sums of a day in memory knows whether they are still
--- right.
-create table rollup_days (
-  team_no integer not null,
-  generation integer not null,
-  day integer not null,
-  hot_changes integer not null,
-  wide_changes integer not null,
-  primary key (team_no, generation, day)
-) strict, without rowid;
-
--- Finds traces by a hash of a user, session or run (store/trace-lookups.ts). block is seq >> 14; seqs has the other bits of each
--- sequence number, two bytes each, ascending.
-create table trace_lookups (
-  team_no integer not null,
-  block integer not null,
-  hash integer not null,
-  seqs blob not null,
-  primary key (team_no, block, hash)
-) strict, without rowid;
+  response_model text,
+  started_at_us integer,
+  environment text,
+  provider text,
+  session_id text,
+  run_id text,
+  cache_read_tokens integer,
+  cache_write_tokens integer,
+  reasoning_tokens integer,
+  ttft_ms integer,
+  error_type text,
+  cost_source text,
+  cost_micros integer,
+  cost_picos integer,
+  latency_bin integer
+) strict;
 
 -- Secrets of this installation, by name: "session" is the key that signs session cookies. A backup leaves them out.
 create table server_secrets (

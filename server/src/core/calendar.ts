@@ -39,6 +39,14 @@ export function mondayOf(day: number): number {
 
 export const daysPerWeek = 7;
 
+/** The first day of the month that contains a day, `monthsLater` months later. */
+export function firstOfMonth(day: number, monthsLater = 0): number {
+  const date = new Date(day * msPerDay);
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + monthsLater, 1) / msPerDay;
+}
+
+const msPerDay = 86_400_000;
+
 const calendars = new Map<string, Calendar>();
 
 export function calendarOf(timeZone: string): Calendar {

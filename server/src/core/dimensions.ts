@@ -9,40 +9,44 @@ export interface DimensionSet {
   fields: readonly LabelName[];
   /** From coarse to fine. */
   grains: readonly Grain[];
-  /**
-   * Hot sets are rolled up after a few hundred traces. Wide sets have almost as many groups as a small batch has traces, so they are
-   * rolled up in large batches.
-   */
-  speed: RollSpeed;
+  /** It may have so many groups that their sums per interval do not fit into memory. */
+  isWide?: true;
 }
 
-export type Grain = 'all' | 'week' | 'day' | 'hour';
-export type RollSpeed = 'hot' | 'wide';
+export type Grain = 'all' | 'month' | 'week' | 'day' | 'hour';
 
 /** Stored with each rollup. The sums over all time must come first in the primary key: they say whether a group is new. */
-export const grainNumbers: Readonly<Record<Grain, number>> = { all: 0, day: 1, hour: 2, week: 3 };
+export const grainNumbers: Readonly<Record<Grain, number>> = {
+  all: 0,
+  day: 1,
+  hour: 2,
+  week: 3,
+  month: 4,
+};
 
 /** From few groups to many, so that the first set that can answer a question is the cheapest. */
 export const dimensionSets = [
-  { number: 0, fields: [], grains: ['all', 'week', 'day', 'hour'], speed: 'hot' },
+  { number: 0, fields: [], grains: ['all', 'month', 'week', 'day', 'hour'] },
   {
     number: 1,
     fields: ['environment', 'provider', 'model'],
-    grains: ['all', 'week', 'day', 'hour'],
-    speed: 'hot',
+    grains: ['all', 'month', 'week', 'day', 'hour'],
   },
   {
     number: 2,
     fields: ['environment', 'feature_name'],
-    grains: ['all', 'week', 'day', 'hour'],
-    speed: 'hot',
+    grains: ['all', 'month', 'week', 'day', 'hour'],
   },
-  { number: 3, fields: ['user_identifier'], grains: ['all', 'week', 'day'], speed: 'wide' },
+  {
+    number: 3,
+    fields: ['user_identifier'],
+    grains: ['all', 'month', 'week', 'day'],
+    isWide: true,
+  },
   {
     number: 4,
     fields: ['environment', 'provider', 'model', 'feature_name'],
-    grains: ['all', 'week', 'day'],
-    speed: 'wide',
+    grains: ['all', 'month', 'week', 'day'],
   },
 ] as const satisfies readonly DimensionSet[];
 
@@ -58,10 +62,6 @@ export const lookupKinds = {
   session_id: 1,
   run_id: 2,
 } as const satisfies Partial<Record<LabelName, number>>;
-
-export function setsOf(speed: RollSpeed): readonly DimensionSet[] {
-  return dimensionSets.filter((set) => set.speed === speed);
-}
 
 /** The field that each list of the API is grouped by. */
 export const breakdownFields = {
@@ -83,7 +83,5 @@ export const orderedFields: readonly (typeof soughtFields)[number][] = soughtFie
 
 /** Whether a field may have so many values that their sums per interval do not fit into memory. */
 export function isWideField(field: string): boolean {
-  return setsOf('wide').some(
-    ({ fields: [only, ...others] }) => only === field && others.length === 0,
-  );
+  return dimensionSets.some((set) => 'isWide' in set && set.fields[0] === field);
 }

@@ -132,3 +132,10 @@ export class MeasuresBatch {
 
 /** Fewer than 2^53 ÷ 2^31 values below 2^31. A cost is up to 10^12 micro-dollars, so this many also stay below 2^53. */
 const carryCalls = 8_192;
+
+/** The bin of the latency histogram; null without a latency. */
+export function latencyBinOf({
+  latency_ms: latency,
+}: Pick<NarrowTrace, 'latency_ms'>): number | null {
+  return latency === null ? null : bucketOf(latency);
+}

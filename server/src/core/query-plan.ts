@@ -1,4 +1,4 @@
-import { daysPerWeek, mondayOf } from './calendar.ts';
+import { daysPerWeek, firstOfMonth, mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
 import { dimensionSets, grainNumbers } from './dimensions.ts';
 import type { DimensionSet, Grain } from './dimensions.ts';
@@ -18,7 +18,7 @@ export type QueryPlan =
   | { kind: 'rollups'; set: DimensionSet; tiles: readonly Tile[] }
   | { kind: 'traces' };
 
-/** Chooses the smallest set that has every field of the query, and tiles the range with whole weeks, days and hours. */
+/** Chooses the smallest set that has every field of the query, and tiles the range with whole months, weeks, days and hours. */
 export function planQuery(query: TallyQuery, calendar: Calendar): QueryPlan {
   if (hasMetadataFilter(query)) return { kind: 'traces' };
   const fields = fieldsOf(query);
@@ -80,29 +80,40 @@ function tilesOf(
   if (firstDay >= endDay) return hasHours ? [hours] : null;
   const tiles = [
     { ...hours, toBucket: daysFromUs / usPerSecond },
-    ...tilesOfDays(firstDay, endDay, hasWeeks(interval, grains)),
+    ...tilesOfDays(firstDay, endDay, coarseGrains(interval, grains)),
     { ...hours, fromBucket: daysToUs / usPerSecond },
   ].filter(({ fromBucket, toBucket }) => fromBucket < toBucket);
   return hasHours || tiles.every(({ grain }) => grain !== grainNumbers.hour) ? tiles : null;
 }
 
-/** Weeks do not fit into months, and days are not weeks. */
-function hasWeeks(interval: TallyQuery['interval'], grains: readonly Grain[]): boolean {
-  return grains.includes('week') && (interval === null || interval === 'week');
+/** The grains coarser than a day that fit into the intervals of a query. */
+function coarseGrains(interval: TallyQuery['interval'], grains: readonly Grain[]): CoarseGrain[] {
+  return (['month', 'week'] as const).filter(
+    (grain) => grains.includes(grain) && (interval === null || interval === grain),
+  );
 }
 
-/** Whole weeks, and the days before and after them. */
-function tilesOfDays(firstDay: number, endDay: number, withWeeks: boolean): Tile[] {
-  const { day, week } = grainNumbers;
-  const firstWeek = mondayOf(firstDay + daysPerWeek - 1);
-  const endWeek = mondayOf(endDay);
-  if (!withWeeks || firstWeek >= endWeek) {
-    return [{ grain: day, fromBucket: firstDay, toBucket: endDay }];
+type CoarseGrain = 'month' | 'week';
+
+/** Whole months, then whole weeks before and after them, then the days that are left. */
+function tilesOfDays(
+  firstDay: number,
+  endDay: number,
+  [coarsest, ...finer]: readonly CoarseGrain[],
+): Tile[] {
+  if (firstDay >= endDay) return [];
+  if (coarsest === undefined) {
+    return [{ grain: grainNumbers.day, fromBucket: firstDay, toBucket: endDay }];
   }
+  const [fromBucket, toBucket] =
+    coarsest === 'month'
+      ? [firstOfMonth(firstDay - 1, 1), firstOfMonth(endDay)]
+      : [mondayOf(firstDay + daysPerWeek - 1), mondayOf(endDay)];
+  if (fromBucket >= toBucket) return tilesOfDays(firstDay, endDay, finer);
   return [
-    { grain: day, fromBucket: firstDay, toBucket: firstWeek },
-    { grain: week, fromBucket: firstWeek, toBucket: endWeek },
-    { grain: day, fromBucket: endWeek, toBucket: endDay },
+    ...tilesOfDays(firstDay, fromBucket, finer),
+    { grain: grainNumbers[coarsest], fromBucket, toBucket },
+    ...tilesOfDays(toBucket, endDay, finer),
   ];
 }
 
@@ -122,7 +133,7 @@ function tilesOfAllTime(
   grains: readonly Grain[],
 ): readonly Tile[] | null {
   if (interval === null) return [tileOfAllTime];
-  const grain = interval === 'hour' ? 'hour' : hasWeeks(interval, grains) ? 'week' : 'day';
+  const grain = interval;
   if (!grains.includes(grain)) return null;
   return [{ grain: grainNumbers[grain], ...everyBucket }];
 }
@@ -132,19 +143,6 @@ export const tileOfAllTime: Tile = {
   fromBucket: allTimeBucket,
   toBucket: allTimeBucket + 1,
 };
-
-/** Every bucket before and after some days and weeks of a set, so that both together are all time. Null if they are no such tiles. */
-export function tilesOutside(tiles: readonly Tile[], { grains }: DimensionSet): Tile[] | null {
-  const areDays = tiles.every(({ grain }) => grain !== grainNumbers.all);
-  if (tiles.length === 0 || !areDays) return null;
-  const firstDay = Math.min(...tiles.map(({ fromBucket }) => fromBucket));
-  const endDay = Math.max(...tiles.map(({ toBucket }) => toBucket));
-  const withWeeks = hasWeeks(null, grains);
-  return [
-    ...tilesOfDays(mondayOf(everyBucket.fromBucket), firstDay, withWeeks),
-    ...tilesOfDays(endDay, mondayOf(everyBucket.toBucket), withWeeks),
-  ].filter(({ fromBucket, toBucket }) => fromBucket < toBucket);
-}
 
 /** No bucket is outside. Both numbers can be stored as 64-bit integers. */
 const everyBucket = { fromBucket: -(2 ** 40), toBucket: 2 ** 40 };

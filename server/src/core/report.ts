@@ -76,7 +76,7 @@ export function reportOn(
   return ranking.report();
 }
 
-function rankedTallies(order: RankOrder, tallies: readonly Tally[]): Tally[] {
+export function rankedTallies(order: RankOrder, tallies: readonly Tally[]): Tally[] {
   const field: RecordField = recordFields[order.by];
   return rankedBy(order, tallies, ({ measures }) => field.valueOf(measures));
 }

@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
-import { mondayOf } from './calendar.ts';
+import { firstOfMonth, mondayOf } from './calendar.ts';
 import type { Calendar } from './calendar.ts';
 import { compile } from './compile.ts';
-import { dimensionSets, grainNumbers, setsOf } from './dimensions.ts';
-import type { DimensionField, DimensionSet, Grain, RollSpeed } from './dimensions.ts';
+import { dimensionSets, grainNumbers } from './dimensions.ts';
+import type { DimensionField, DimensionSet, Grain } from './dimensions.ts';
 import { MeasuresBatch, addMeasures, copyOf } from './measures.ts';
 import type { Measures } from './measures.ts';
 import { costOf } from './trace-cost.ts';
@@ -45,15 +45,19 @@ export interface Rollup extends RollupId {
 /** All time is one bucket. */
 export const allTimeBucket = 0;
 
-/** The bucket of a time: 0, the Monday of the local week, the local day since 1970, or the second in which the local hour starts. */
+/**
+ * The bucket of a time: 0, the first day of the local month, the Monday of the local week, the local day since 1970, or the second in which
+ * the local hour starts.
+ */
 export function bucketAt(grain: Grain, us: number, calendar: Calendar): number {
   if (grain === 'all') return allTimeBucket;
   if (grain === 'hour') return calendar.hourOf(us);
   const day = calendar.dayOf(us);
+  if (grain === 'month') return firstOfMonth(day);
   return grain === 'week' ? mondayOf(day) : day;
 }
 
-/** When an hour, day or week begins, in microseconds. */
+/** When an hour, day, week or month begins, in microseconds. */
 export function startOfBucket(grain: number, bucket: number, calendar: Calendar): number {
   return grain === grainNumbers.hour ? bucket * 1_000_000 : calendar.startOfDay(bucket);
 }
@@ -113,11 +117,9 @@ export class RollupFold {
   readonly #calendar: Calendar;
   readonly #sets: readonly SetFold[];
 
-  /** For all sets of a speed, or for some sets. */
-  constructor(sets: RollSpeed | readonly DimensionSet[], calendar: Calendar) {
+  constructor(sets: readonly DimensionSet[], calendar: Calendar) {
     this.#calendar = calendar;
-    const own = typeof sets === 'string' ? setsOf(sets) : sets;
-    this.#sets = own.map((set) => new SetFold(set));
+    this.#sets = sets.map((set) => new SetFold(set));
   }
 
   add(trace: CountedTrace): void {
@@ -197,9 +199,16 @@ class SetFold {
   rollups(calendar: Calendar): Rollup[] {
     const coarser = this.#grains.slice(0, -1).toReversed();
     return this.#groups.flatMap((group) => {
-      const all = [group.rollups(this.number, grainNumbers[this.#finest])];
-      for (const grain of coarser) all.push(inGrain(all.at(-1) ?? [], grain, calendar));
-      return all.flat();
+      const finest = group.rollups(this.number, grainNumbers[this.#finest]);
+      const all = [...finest];
+      let finer = finest;
+      for (const grain of coarser) {
+        const own = inGrain(finer, grain, calendar);
+        all.push(...own);
+        // Months are not made of weeks.
+        if (grain !== 'week') finer = own;
+      }
+      return all;
     });
   }
 }

@@ -19,16 +19,21 @@ function randomOffset(): number {
  * (RFC 9562, section 6.2, method 3), so that ids sort by time.
  */
 export function uuidV7Bytes(us: number): Buffer {
+  const bytes = Buffer.allocUnsafe(16);
+  const at = randomOffset();
+  pool.copy(bytes, 8, at, at + 8);
+  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
+  setUuidTime(bytes, us);
+  return bytes;
+}
+
+/** Replaces the microsecond of a version 7 UUID. */
+export function setUuidTime(bytes: Buffer, us: number): void {
   const ms = Math.floor(us / 1000);
   const share = Math.floor(((us - ms * 1000) * 4096) / 1000);
-  const at = randomOffset();
-  const bytes = Buffer.allocUnsafe(16);
   bytes.writeUIntBE(ms, 0, 6);
   bytes[6] = 0x70 | (share >> 8);
   bytes[7] = share & 0xff;
-  pool.copy(bytes, 8, at, at + 8);
-  bytes[8] = ((bytes[8] ?? 0) & 0x3f) | 0x80;
-  return bytes;
 }
 
 export function uuidV7(us: number): string {

@@ -4,7 +4,6 @@ import { isWideField } from '../core/dimensions.ts';
 import type { GroupField } from '../core/dimensions.ts';
 import { noMeasures } from '../core/measures.ts';
 import type { Interval, Tally, TallyQuery, TraceCriteria } from '../core/query.ts';
-import { planQuery } from '../core/query-plan.ts';
 import { missingPartners, single } from '../core/question.ts';
 import type { SentParameters } from '../core/question.ts';
 import { isPercentile } from '../core/record-fields.ts';
@@ -51,7 +50,7 @@ export async function askReport(
     const { criteria, range } = askedIn(calendar, sent, nowUs, 'hour');
     const question = { teamId, criteria, isWanted, ...shapeOf(sent) };
     const { groupBy, interval } = question;
-    const report = await readReport(reader, question, calendar);
+    const report = await readReport(reader, question);
     const tallies = [...report.rows, ...report.other];
     if (interval !== null && !areStartsOf(interval, calendar, tallies)) return null;
     const isFilled = sent['fill'] !== undefined && interval !== null;
@@ -87,11 +86,7 @@ function shapeOf(sent: SentParameters) {
   };
 }
 
-async function readReport(
-  reader: Reader,
-  question: ReportQuestion,
-  calendar: Calendar,
-): Promise<Report> {
+async function readReport(reader: Reader, question: ReportQuestion): Promise<Report> {
   const { criteria, groupBy, interval, order, groupsMax } = question;
   const query: TallyQuery = { ...criteria, groupBy, interval };
   const ranked = await rankAtOnce(reader, question, query);
@@ -101,18 +96,15 @@ async function readReport(
     for await (const chunk of ask(reader, question, { ...query, ...more })) tallies.push(...chunk);
     return tallies;
   };
-  const all = async (): Promise<Report> =>
-    interval === null
-      ? rank(reader, question, query)
-      : reportOn(query, await gather({}), order, groupsMax);
-  const [field] = groupBy;
-  if (field === undefined || !isInTwoSteps(question, query, calendar)) return all();
-  const sumsOnly = !isPercentile(order.by);
-  const listed = { ...query, interval: null, sumsOnly };
-  const atOnce = interval === null ? null : await rankAtOnce(reader, question, listed);
-  const { other, groups } = atOnce ?? (await rank(reader, question, listed));
-  // All of them are wanted.
-  if (other.length === 0 && !isWideField(field)) return all();
+  const [field, ...others] = groupBy;
+  // The intervals of very many groups would not fit into memory, so it is found out first which groups are wanted.
+  const isLongSeries = interval !== null && field !== undefined && others.length === 0;
+  if (!isLongSeries || !isWideField(field)) {
+    return withTotals(reportOn(query, await gather({}), order, groupsMax), query);
+  }
+  const listed = { ...query, interval: null, sumsOnly: !isPercentile(order.by) };
+  const { groups } =
+    (await rankAtOnce(reader, question, listed)) ?? (await rank(reader, question, listed));
   const only = { [field]: groups.map(([value = null]) => value) };
   const tallies = await gather({ filter: { ...query.filter, ...only } });
   // Read last, so that it includes every trace that the tallies include.
@@ -120,23 +112,7 @@ async function readReport(
   return reportWithRest(tallies, together, order);
 }
 
-/**
- * Whether to find out first which groups are wanted, without their latencies and intervals: those of the others would take most of the
- * time, and those of very many groups would not fit into memory. It is not worth it if every step has to read the traces themselves.
- */
-function isInTwoSteps(
-  { groupBy, interval, order }: ReportQuestion,
-  query: TallyQuery,
-  calendar: Calendar,
-): boolean {
-  const [field, ...others] = groupBy;
-  if (field === undefined || others.length > 0) return false;
-  if (interval !== null && isWideField(field)) return true;
-  if (planQuery(query, calendar).kind === 'traces') return false;
-  return interval !== null || (isWideField(field) && !isPercentile(order.by));
-}
-
-/** Null if the list is too long for it. */
+/** Null if the store cannot rank it at once. */
 async function rankAtOnce(
   reader: Reader,
   { teamId, order, groupsMax, isWanted }: ReportQuestion,

@@ -82,23 +82,14 @@ export const declarations = {
     'gauge',
     'rollup_tail_rows',
     'Traces that are not in the rollups yet. Answers contain them, but take longer if they are many.',
-    ['speed'],
   ),
-  rolledRows: declare('counter', 'rolled_rows_total', 'Traces that were added to the rollups.', [
-    'speed',
-  ]),
+  rolledRows: declare('counter', 'rolled_rows_total', 'Traces that were added to the rollups.'),
   rollSeconds: declare(
     'histogram',
     'roll_duration_seconds',
     'Time of one transaction that adds traces to the rollups.',
-    ['speed'],
   ),
-  rollFailures: declare(
-    'counter',
-    'roll_failures_total',
-    'Rolls that failed and are tried again.',
-    ['speed'],
-  ),
+  rollFailures: declare('counter', 'roll_failures_total', 'Rolls that failed and are tried again.'),
   teamTraces: declare(
     'counter',
     'team_traces_total',

@@ -55,7 +55,6 @@ function register(registry: Registry, { kind, name, help }: Declaration, read: R
 
 function countedSamples(recorder: Recorder) {
   const { failures, signals, storeErrors, commits, rolls, routes } = recorder;
-  const speeds = Object.entries(rolls);
   return {
     requests: () =>
       [...routes.values()].flatMap(({ method, route, counts }) =>
@@ -76,11 +75,9 @@ function countedSamples(recorder: Recorder) {
     commitSeconds: () => histogram('commitSeconds', commits.seconds),
     commitRows: () => histogram('commitRows', commits.rows),
     commitBytes: () => histogram('commitBytes', commits.bytes),
-    rolledRows: () => speeds.map(([speed, { rows }]) => ({ labels: { speed }, value: rows })),
-    rollSeconds: () =>
-      speeds.flatMap(([speed, { seconds }]) => histogram('rollSeconds', seconds, { speed })),
-    rollFailures: () =>
-      speeds.map(([speed, roll]) => ({ labels: { speed }, value: roll.failures })),
+    rolledRows: () => only(rolls.rows),
+    rollSeconds: () => histogram('rollSeconds', rolls.seconds),
+    rollFailures: () => only(rolls.failures),
   } satisfies Partial<Record<MetricName, Read>>;
 }
 
@@ -102,8 +99,7 @@ function readSamples(recorder: Recorder, readings: Readings) {
     waitingRows: () => only(readings.waiting().rows),
     waitingBytes: () => only(readings.waiting().bytes),
     storeBroken: () => only(recorder.isBroken ? 1 : 0),
-    tailRows: () =>
-      Object.entries(recorder.tails).map(([speed, value]) => ({ labels: { speed }, value })),
+    tailRows: () => only(recorder.tailRows),
     teamTraces: () => teams('traces'),
     teamCost: () => teams('dollars'),
   } satisfies Partial<Record<MetricName, Read>>;

@@ -1,4 +1,3 @@
-import type { RollSpeed } from '../core/dimensions.ts';
 import type { Trace } from '../core/trace.ts';
 import { errorTable } from '../errors.ts';
 import type { ErrorCode } from '../errors.ts';
@@ -32,10 +31,7 @@ interface Commit {
   tookMs: number;
 }
 
-type Tails = Readonly<Record<RollSpeed, number>>;
-
 interface Roll {
-  speed: RollSpeed;
   rows: number;
   tookMs: number;
 }
@@ -53,22 +49,15 @@ export class Recorder {
     rows: new Distribution(bounds.rows),
     bytes: new Distribution(bounds.bytes),
   };
-  readonly rolls = {
-    hot: { rows: 0, failures: 0, seconds: new Distribution(bounds.seconds) },
-    wide: { rows: 0, failures: 0, seconds: new Distribution(bounds.seconds) },
-  };
+  readonly rolls = { rows: 0, failures: 0, seconds: new Distribution(bounds.seconds) };
   /** Null if it is off. */
   readonly teamUsage: TeamUsage | null;
   tracesStored = 0;
   isBroken = false;
-  #tails: Tails = { hot: 0, wide: 0 };
+  tailRows = 0;
 
   constructor(teamsMax: number | null) {
     this.teamUsage = teamsMax === null ? null : new TeamUsage(teamsMax);
-  }
-
-  get tails(): Tails {
-    return this.#tails;
   }
 
   /** The counts of a route. Looked up once per route, not per request. */
@@ -98,14 +87,13 @@ export class Recorder {
     this.commits.rows.observe(rows);
     this.commits.bytes.observe(bytes);
     // Until the next report, these are in the tails.
-    this.#tails = { hot: this.#tails.hot + rows, wide: this.#tails.wide + rows };
+    this.tailRows += rows;
   }
 
-  noteRoll({ tails, roll }: { tails: Tails; roll: Roll | null }): void {
-    this.#tails = tails;
+  noteRoll({ tailRows, roll }: { tailRows: number; roll: Roll | null }): void {
+    this.tailRows = tailRows;
     if (roll === null) return;
-    const counts = this.rolls[roll.speed];
-    counts.seconds.observe(roll.tookMs / 1000);
-    counts.rows += roll.rows;
+    this.rolls.seconds.observe(roll.tookMs / 1000);
+    this.rolls.rows += roll.rows;
   }
 }

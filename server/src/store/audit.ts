@@ -1,7 +1,8 @@
-import type { Group } from '../core/rollup.ts';
+import { latencyBinOf } from '../core/measures.ts';
+import type { CountedTrace, Group, RollupId } from '../core/rollup.ts';
+import { costOf } from '../core/trace-cost.ts';
 import type { NarrowTrace, PayloadName } from '../core/trace-fields.ts';
 import type { TraceStamp } from '../core/trace.ts';
-import type { RollupRow } from './rollup-rows.ts';
 import type { TeamCounter } from './sequencer.ts';
 import type { TeamMarks } from './team-marks.ts';
 
@@ -14,6 +15,30 @@ export interface AuditedTrace extends NumberedTrace {
   /** Null if it is damaged. */
   metadata: string | null;
   damaged: readonly PayloadName[];
+  /** The form in which its cost and latency are added up does not match them. */
+  hasWrongSums?: boolean;
+}
+
+/**
+ * Adds whether the columns that are added up match the others. A trace with a change that is not in the rollups yet gets its values from before
+ * the change, which are those that the rollups contain.
+ */
+export function withStoredSums(
+  trace: AuditedTrace,
+  row: Readonly<Record<string, unknown>>,
+  pending: ReadonlyMap<number, CountedTrace>,
+): AuditedTrace {
+  const cost = costOf(trace);
+  const isRight =
+    numberOf(row['cost_micros']) === (cost?.micros ?? null) &&
+    numberOf(row['cost_picos']) === (cost?.picos ?? null) &&
+    numberOf(row['latency_bin']) === latencyBinOf(trace);
+  return { ...trace, ...pending.get(trace.seq), ...(isRight ? {} : { hasWrongSums: true }) };
+}
+
+/** PostgreSQL returns large integers as text. */
+function numberOf(value: unknown): number | null {
+  return value === null ? null : Number(value);
 }
 
 /** Everything stored for one team, as a consistent snapshot. */
@@ -27,8 +52,16 @@ export interface TeamContents extends TeamCounter {
   lookups: AsyncIterable<readonly StoredLookup[]> | null;
 }
 
-/** A rollup as it is stored: its sums may be damaged. The group is null if its values are missing. */
-export interface AuditedRollup extends RollupRow {
+/** What a rollup adds up. */
+export interface RollupSums {
+  /** In the order of `addedColumns`. */
+  sums: readonly (number | bigint)[];
+  latencies: Uint8Array;
+}
+
+/** A rollup as it is stored: its histogram may be damaged. The group is null if its values are missing. */
+export interface AuditedRollup extends Omit<RollupId, 'group'>, RollupSums {
+  hash: Uint8Array;
   group: Group | null;
 }
 

@@ -1,8 +1,8 @@
 import type { FailedWrite, WriteOutcome } from './trace-writer.ts';
 
 /** How one attempt at a batch of writes ended. */
-export type BatchResult =
-  | { kind: 'stored'; outcomes: readonly WriteOutcome[] }
+export type BatchResult<O = WriteOutcome> =
+  | { kind: 'stored'; outcomes: readonly O[] }
   /** Nothing is stored. If the store itself failed, smaller batches would fail too. */
   | (FailedWrite & { isOfStore: boolean });
 
@@ -11,30 +11,32 @@ export function storeInHalves<W>(
   writes: readonly W[],
   attempt: (batch: readonly W[]) => BatchResult,
 ): WriteOutcome[] {
-  const steps = halves(writes);
+  const steps = halves<W, WriteOutcome>(writes);
   let step = steps.next();
   while (!step.done) step = steps.next(attempt(step.value));
   return step.value;
 }
 
-export async function storeInHalvesAsync<W>(
+export async function storeInHalvesAsync<W, O = WriteOutcome>(
   writes: readonly W[],
-  attempt: (batch: readonly W[]) => Promise<BatchResult>,
-): Promise<WriteOutcome[]> {
-  const steps = halves(writes);
+  attempt: (batch: readonly W[]) => Promise<BatchResult<O>>,
+): Promise<(O | FailedWrite)[]> {
+  const steps = halves<W, O>(writes);
   let step = steps.next();
   while (!step.done) step = steps.next(await attempt(step.value));
   return step.value;
 }
 
 /** Yields the batches to try and receives their results. */
-function* halves<W>(writes: readonly W[]): Generator<readonly W[], WriteOutcome[], BatchResult> {
+function* halves<W, O>(
+  writes: readonly W[],
+): Generator<readonly W[], (O | FailedWrite)[], BatchResult<O>> {
   const result = yield writes;
   if (result.kind === 'stored') return [...result.outcomes];
   if (result.isOfStore || writes.length <= 1) return failAll(writes, result);
   const middle = writes.length >> 1;
-  const left = yield* halves(writes.slice(0, middle));
-  return [...left, ...(yield* halves(writes.slice(middle)))];
+  const left = yield* halves<W, O>(writes.slice(0, middle));
+  return [...left, ...(yield* halves<W, O>(writes.slice(middle)))];
 }
 
 export function failAll(

@@ -1,6 +1,5 @@
 import type { RepriceFilter, RepriceResult } from '../core/reprice.ts';
 import type { CostChange, RepricedTrace } from '../core/cost-changes.ts';
-import { OperatorError } from '../errors.ts';
 
 /** What an operator has asked for, as it was typed. A run is continued by the same request. */
 export interface RepriceRequest {
@@ -42,11 +41,6 @@ export interface RepriceDecision {
   run: RepriceRun;
 }
 
-export type RepriceOutcome =
-  | ({ kind: 'done' } & RepriceDecision)
-  /** Nothing was changed: these traces are not in all rollups yet. */
-  | { kind: 'behind' };
-
 /** The records of runs. */
 export interface RepriceRuns {
   /** The last runs of a team, newest first. */
@@ -56,25 +50,18 @@ export interface RepriceRuns {
   saveRepriceRun(run: RepriceRun, savedSeq: number): Promise<void>;
 }
 
-/** Changes the costs of stored traces, together with the rollups that contain them. */
+/** Changes the costs of stored traces, and logs each change for the rollups. */
 export interface Repricer extends RepriceRuns {
   /** As many traces after the run's `doneSeq` as one short transaction can change. */
   repriceWindow(run: RepriceRun): Promise<RepriceWindow>;
   /**
-   * Reads the traces of the run up to `toSeq` again, changes those that `decide` returns, moves the rollups by the exact difference, and stores the
-   * run, all in one transaction. `decide` may be called more than once. Rejects if the stored run is not at `savedSeq`.
+   * Reads the traces of the run up to `toSeq` again, changes those that `decide` returns, logs the
+   * changes, and stores the run, all in one transaction. `decide` may be called more than once. Rejects if the stored run is not at `savedSeq`.
    */
   reprice(
     run: RepriceRun,
     savedSeq: number,
     toSeq: number,
     decide: (traces: readonly RepricedTrace[]) => RepriceDecision,
-  ): Promise<RepriceOutcome>;
-}
-
-/** A rollup must be there if the mark says that it contains a trace. */
-export function missingRollup(): OperatorError {
-  return new OperatorError(
-    'Sums are missing or damaged, so costs cannot be changed. Run verify --repair first. Nothing was changed by this step.',
-  );
+  ): Promise<RepriceDecision>;
 }

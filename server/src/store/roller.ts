@@ -1,11 +1,10 @@
-import type { RollSpeed } from '../core/dimensions.ts';
 import { OperatorError } from '../errors.ts';
 import type { TeamMarks } from './team-marks.ts';
 
 /** Adds traces to the rollups behind the write. Several processes may call it at once: each trace is added once. */
 export interface Roller {
   /** Adds the next traces of a team, at most `rowsMax`, in one transaction. Returns how many. */
-  roll(teamId: string, speed: RollSpeed, rowsMax: number): Promise<number>;
+  roll(teamId: string, rowsMax: number): Promise<number>;
   /** The marks of the active generation. */
   marks(teamId: string): Promise<TeamMarks>;
   /**

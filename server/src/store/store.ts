@@ -1,6 +1,4 @@
 import type { ClockSource } from '../core/clock.ts';
-import type { RollSpeed } from '../core/dimensions.ts';
-import { limits } from '../limits.ts';
 import type { Auditor } from './audit.ts';
 import type { PriceDirectory } from './price-directory.ts';
 import type { Repricer } from './repricer.ts';
@@ -45,29 +43,10 @@ export interface StoreOptions extends StoreEvents {
   role: 'server' | 'tool';
   /** For commands that only read: a mistyped name must not look like an empty store. */
   mustExist?: boolean;
-  /** When a tail is rolled up even though the store is busy. Performance settings: no answer depends on them. */
-  rollBounds?: RollBounds;
+  /** From how many traces on a tail is rolled up at once. A performance setting: no answer depends on it. */
+  rollTailRows?: number;
   /** If manual, traces are rolled up only by calls of `roll` and `rebuild`. */
   rolling?: 'automatic' | 'manual';
-}
-
-/** The number of traces after a mark. */
-export interface RollBounds {
-  hotTailRows: number;
-  wideTailRows: number;
-}
-
-export const defaultRollBounds: RollBounds = {
-  hotTailRows: limits.hotTailRows,
-  wideTailRows: limits.wideTailRows,
-};
-
-/**
- * Once the wide sets of a team are due, they are rolled up until no more than this is left: an eighth of the tail. With fewer traces a
- * roll would update almost as many rollups for less.
- */
-export function wideRestOf({ wideTailRows }: RollBounds): number {
-  return wideTailRows >> 3;
 }
 
 /** Events that operators should know about. */
@@ -91,18 +70,14 @@ export interface CommitReport {
   tookMs: number;
 }
 
-/** The number of traces that the rollups of each speed do not contain yet, as far as this process knows. */
-export type TailRows = Readonly<Record<RollSpeed, number>>;
-
 export interface RollReport {
-  /** After this roll. */
-  tails: TailRows;
+  /** The number of traces that the rollups do not contain, as far as this process knows. */
+  tailRows: number;
   /** Null if only tails were found. */
-  roll: { speed: RollSpeed; rows: number; tookMs: number } | null;
+  roll: { rows: number; tookMs: number } | null;
 }
 
 export interface RollFailure {
   teamId: string;
-  speed: RollSpeed;
   reason: string;
 }

@@ -14,6 +14,9 @@ type Row = Readonly<Record<string, unknown>>;
 /** The columns of the narrow fields. */
 export const narrowColumns: readonly string[] = narrowNames.map(columnOf);
 
+/** What follows from the other columns, in the form in which SQL adds it up. */
+export const addedColumns = 'cost_micros, cost_picos, latency_bin';
+
 /** The columns of a row of `traces`. */
 export const shortColumns = ['id', 'created_at_us', ...narrowColumns].join(', ');
 

@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RollSpeed } from '../core/dimensions.ts';
 import { livePrices } from '../core/prices/own-prices.ts';
 import type { PriceEntry } from '../core/prices/own-prices.ts';
 import { OperatorError } from '../errors.ts';
@@ -131,9 +130,7 @@ async function copyTimeZone(from: Copyable, to: Copyable, teamId: string): Promi
 
 /** Otherwise the first reads of the target would have to add up every trace. */
 async function rollUp(to: Copyable, teamId: string): Promise<void> {
-  for (const speed of ['hot', 'wide'] satisfies RollSpeed[]) {
-    while ((await to.roll(teamId, speed, limits.rollRowsMax)) > 0);
-  }
+  while ((await to.roll(teamId, limits.rollRowsMax)) > 0);
 }
 
 async function copyRequests(

@@ -1,10 +1,9 @@
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import type { CostChange, RepricedTrace } from '../core/cost-changes.ts';
-import type { RollSpeed } from '../core/dimensions.ts';
 import type { Pricer } from '../core/prices/pricer.ts';
 import { limits } from '../limits.ts';
 import type { RepriceDecision, RepriceRequest, RepriceRun, Repricer } from '../store/repricer.ts';
-import { RollSize } from '../store/roll-size.ts';
+
 import type { Roller } from '../store/roller.ts';
 
 type Repriceable = Repricer & Pick<Roller, 'roll' | 'marks'>;
@@ -44,6 +43,7 @@ export async function repriceAll(
   let run = start;
   let savedSeq = start.doneSeq;
   let savedMs = performance.now();
+  let changes = 0;
 
   async function step(): Promise<void> {
     const { traces, toSeq } = await store.repriceWindow(run);
@@ -57,11 +57,13 @@ export async function repriceAll(
     }
     const startMs = performance.now();
     const outcome = await store.reprice(run, savedSeq, toSeq, decide);
-    if (outcome.kind === 'behind') {
-      await rollTo(store, run.teamId, toSeq);
-      return;
-    }
     noteSaved(outcome.run);
+    // Until changes are rolled up, every answer has to add them up.
+    changes += outcome.changes.length;
+    if (changes >= limits.rollTailRows) {
+      await store.roll(run.teamId, limits.rollRowsMax);
+      changes = 0;
+    }
     await delay(performance.now() - startMs);
   }
 
@@ -76,7 +78,6 @@ export async function repriceAll(
     savedMs = performance.now();
   }
 
-  if (!isDryRun) await rollTo(store, run.teamId, run.lastSeq);
   while (run.doneSeq < run.lastSeq) {
     await step();
     onProgress(run.doneSeq - firstSeq, run.lastSeq - firstSeq);
@@ -97,18 +98,4 @@ function decision(
     .map((trace) => result.add(trace, pricer, run.teamId))
     .filter((change): change is CostChange => change !== null);
   return { changes, run: { ...run, doneSeq: toSeq, result } };
-}
-
-/** Traces that are not in the rollups yet cannot be changed: readers keep their sums in memory. */
-async function rollTo(store: Repriceable, teamId: string, seq: number): Promise<void> {
-  for (const speed of ['hot', 'wide'] satisfies RollSpeed[]) {
-    const size = new RollSize(limits.rollMsTarget);
-    while ((await store.marks(teamId)).rolledSeq[speed] < seq) {
-      const startMs = performance.now();
-      const rows = await store.roll(teamId, speed, size.rows);
-      const tookMs = performance.now() - startMs;
-      size.note(rows, tookMs);
-      await delay(tookMs);
-    }
-  }
 }

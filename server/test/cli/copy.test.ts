@@ -157,8 +157,8 @@ for (const [from, to] of ways) {
     });
     await copyAll(source, target);
     await withStoreAt(target, async (store) => {
-      const { timeZone, rolledSeq } = await store.marks(teamId);
-      assert.deepEqual([timeZone, rolledSeq], ['Asia/Kathmandu', { hot: 300, wide: 300 }]);
+      const { timeZone, seq } = await store.marks(teamId);
+      assert.deepEqual([timeZone, seq], ['Asia/Kathmandu', 300]);
       assert.equal(await store.timeZone(teamId), 'Asia/Kathmandu');
       await assertTallies(store, teamId);
     });

@@ -157,7 +157,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     const url = await clusterLike();
     await postgres.sql(
       url,
-      `alter table citus.calls add constraint trouble check (what not like 'rollup_rows by%')`,
+      `alter table citus.calls add constraint trouble check (what not like 'rollups by%')`,
     );
     await assertUnchanged(url, /^Cannot open PostgreSQL at .*trouble.*\.$/);
     await postgres.sql(url, 'alter table citus.calls drop constraint trouble');
@@ -171,7 +171,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
     await postgres.sql(url, 'truncate citus.calls');
     await postgres.sql(
       url,
-      `delete from citus.pg_dist_partition where logicalrelid in ('key_uses'::regclass, 'rollup_rows'::regclass)`,
+      `delete from citus.pg_dist_partition where logicalrelid in ('key_uses'::regclass, 'rollups'::regclass)`,
     );
     // One that a foreign key ties to a reference table is known to Citus too, and not yet what it should be.
     await postgres.sql(
@@ -180,7 +180,7 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
      where logicalrelid = 'idempotency'::regclass`,
     );
     const { tables } = await distribute(url);
-    const made = ['key_uses', 'rollup_rows', 'idempotency'];
+    const made = ['key_uses', 'rollups', 'idempotency'];
     assert.deepEqual(
       tables.filter(({ changed }) => changed).map(({ table }) => table),
       made,
@@ -201,8 +201,8 @@ describe('tracetally distribute', { concurrency: 2 }, () => {
         /traces should be distributed by team_id/,
       ],
       [
-        "colocationid = 8 where logicalrelid = 'rollup_rows'::regclass",
-        "colocationid = 7 where logicalrelid = 'rollup_rows'::regclass",
+        "colocationid = 8 where logicalrelid = 'rollups'::regclass",
+        "colocationid = 7 where logicalrelid = 'rollups'::regclass",
         /should be co-located/,
       ],
       [

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
-import { copyFileSync, existsSync } from 'node:fs';
+import { copyFileSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { after } from 'node:test';
-import { encodeMeasures } from '../../src/core/encoded-measures.ts';
-import type { Measures } from '../../src/core/measures.ts';
-import { decodeMeasures } from '../../src/core/measures-sum.ts';
-import { summedNames } from '../../src/core/trace-fields.ts';
-import type { StoredSums } from '../../src/store/rollup-rows.ts';
+import { inOrder, mergeLatencies } from '../../src/core/latency-blob.ts';
+import { LatencyCounts } from '../../src/core/latency-counts.ts';
+import type { Histogram } from '../../src/core/latency-histogram.ts';
+import { rollupPathOf } from '../../src/store/sqlite/rollup-file.ts';
+import { addedColumns } from '../../src/query/sums-sql.ts';
 import { shortColumns } from '../../src/store/trace-rows.ts';
 import { withTool } from '../guarantees/crash-lab.ts';
 import { rollUp } from '../support/roll-up.ts';
@@ -31,18 +31,28 @@ export async function newCleanStore(): Promise<{ clean: Tool; copyOfClean: () =>
     await clean.json('demo', '--count', String(rows), '--days', '3', '--team', team);
   }
   await withTool(clean.path, (store) => rollUp(store));
-  assert.ok(!existsSync(`${clean.path}-wal`), 'the file alone does not hold everything');
+  const files = [clean.path, rollupPathOf(clean.path)];
+  for (const file of files) {
+    assert.equal(sizeOf(`${file}-wal`), 0, 'the file alone does not hold everything');
+  }
   let copies = 0;
   const copyOfClean = () => {
     const path = `${clean.path}.copy-${++copies}`;
     copyFileSync(clean.path, path);
+    copyFileSync(rollupPathOf(clean.path), rollupPathOf(path));
     return toolOn(path);
   };
   return { clean, copyOfClean };
 }
 
+function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0;
+}
+
+/** The connection has both files: names of tables are different in them. */
 export function damage(tool: Tool, harm: (db: DatabaseSync) => void): void {
   const db = new DatabaseSync(tool.path, { enableForeignKeyConstraints: false, defensive: false });
+  db.prepare('attach ? as rollup_file').run(rollupPathOf(tool.path));
   harm(db);
   db.close();
 }
@@ -65,33 +75,36 @@ export async function report(tool: Tool, ...args: string[]): Promise<Report> {
 export const middle = `key = (1 << 40 | ${rows / 2})`;
 export const last = `key = (1 << 40 | ${rows})`;
 const groupOf = (setNo: number) =>
-  `(select group_hash from rollup_groups where team_no = 1 and set_no = ${setNo} and is_error = 0 limit 1)`;
+  `(select no from rollup_groups where team_no = 1 and set_no = ${setNo} and is_error = 0 limit 1)`;
 /** Successes over all time, and on the first day. */
-export const total = `team_no = 1 and set_no = 0 and grain = 0 and group_hash = ${groupOf(0)}`;
-const firstDay = `team_no = 1 and set_no = 0 and grain = 1 and group_hash = ${groupOf(0)} and bucket =
-  (select min(bucket) from rollup_rows where team_no = 1 and set_no = 0 and grain = 1 and group_hash = ${groupOf(0)})`;
+export const total = `team_no = 1 and set_no = 0 and grain = 0 and group_no = ${groupOf(0)}`;
+const firstDay = `team_no = 1 and set_no = 0 and grain = 1 and group_no = ${groupOf(0)} and bucket =
+  (select min(bucket) from rollups where team_no = 1 and set_no = 0 and grain = 1 and group_no = ${groupOf(0)})`;
 const copied = shortColumns.replace(/^id, /, '');
 const copyOfLast = `insert into traces (key, id, ${copied})
   select key + 1, randomblob(16), ${copied} from traces where ${last}`;
-const copyOfTotal = (teamNo: number) => `insert into rollup_rows
-  select ${teamNo}, generation, set_no, grain, bucket, randomblob(16), calls, sums, latencies from rollup_rows where ${total}`;
+const sums = addedColumns.join(', ');
+const copyOfTotal = `insert into rollups
+  select team_no, generation, set_no, grain, bucket, 999999, ${sums}, latencies from rollups where ${total}`;
 
 type Harm = string | ((db: DatabaseSync) => void);
 
-/** Changes the sums over all time. */
-function withSums(alter: (measures: Measures) => void): Harm {
+/** Changes the latencies over all time. */
+function withLatencies(alter: (latencies: Histogram) => void): Harm {
   return (db) => {
-    const row = db.prepare(`select calls, sums, latencies from rollup_rows where ${total}`).get();
-    const stored = row as unknown as StoredSums;
-    const measures = decodeMeasures({ ...stored, isError: false });
-    alter(measures);
-    const put = db.prepare(`update rollup_rows set sums = ?, latencies = ? where ${total}`);
-    const { sums, latencies } = encodeMeasures(measures);
-    assert.equal(put.run(sums, latencies).changes, 1);
+    const row = db.prepare(`select latencies from rollups where ${total}`).get();
+    const counts = new LatencyCounts();
+    counts.addEncoded(row?.['latencies'] as Uint8Array);
+    const latencies: Histogram = new Map();
+    counts.addTo(latencies);
+    alter(latencies);
+    const put = db.prepare(`update rollups set latencies = ? where ${total}`);
+    const encoded = mergeLatencies(new Uint8Array(), inOrder(latencies));
+    assert.equal(put.run(encoded).changes, 1);
   };
 }
 
-function moveOneLatency({ latencies }: Measures): void {
+function moveOneLatency(latencies: Histogram): void {
   const [bucket = 0, count = 0] = [...latencies][0] ?? [];
   latencies.set(bucket, count - 1);
   latencies.set(bucket + 1, (latencies.get(bucket + 1) ?? 0) + 1);
@@ -170,7 +183,7 @@ export const damages: Damages = {
     /^storage: payloads without a trace: 1$/m,
   ],
   'sums of a team that does not exist': [
-    "insert into team_marks values (77, 1, 'UTC', 1, 0, 0)",
+    "insert into roll_marks values (77, 1, 'UTC', 0, 1, 0, null, 0, null)",
     /^storage: rows of a team that does not exist: team number 77$/m,
   ],
   'a trace of a team that does not exist': [
@@ -179,61 +192,50 @@ export const damages: Damages = {
   ],
 };
 
-const sumNames = ['uncosted_calls', 'latency_count', 'latency_sum', 'cost_picos', ...summedNames];
-
 /** Damage to what can be built again from the traces. */
 export const repairable: Damages = {
   'one call too many': [
-    `update rollup_rows set calls = calls + 1 where ${total}`,
+    `update rollups set calls = calls + 1 where ${total}`,
     /^team alpha: rollup all time status="success": calls is \d+, but the traces add up to \d+$/m,
   ],
   ...Object.fromEntries(
-    sumNames.map((name): [string, Damages[string]] => [
-      `one too many in ${name}`,
-      [
-        withSums((measures) => {
-          const sums = measures as unknown as Record<string, number | bigint>;
-          const value = sums[name] ?? assert.fail(name);
-          sums[name] = typeof value === 'bigint' ? value + 1n : value + 1;
-        }),
-        new RegExp(`rollup all time status="success": ${name} is \\d+, but the traces add up to`),
-      ],
-    ]),
+    addedColumns.slice(1).map((column): [string, Damages[string]] => {
+      const name = column === 'cost_micros' ? 'cost_picos' : column;
+      const says = `rollup all time status="success": ${name} is \\d+, but the traces add up to`;
+      const harm = `update rollups set ${column} = ${column} + 1 where ${total}`;
+      return [`one too many in ${column}`, [harm, new RegExp(says)]];
+    }),
   ),
   'a latency in the wrong bucket of the histogram': [
-    withSums(moveOneLatency),
+    withLatencies(moveOneLatency),
     /rollup all time status="success": its latency histogram differs from the traces$/m,
   ],
-  'sums that are cut off': [
-    `update rollup_rows set sums = substr(sums, 1, 5) where ${total}`,
-    /rollup all time status="success": its sums cannot be decoded: a stored number is cut off$/m,
-  ],
   'a histogram that is cut off': [
-    `update rollup_rows set latencies = substr(latencies, 1, length(latencies) - 1) where ${total}`,
-    /rollup all time status="success": its sums cannot be decoded: a stored number is cut off$/m,
+    `update rollups set latencies = substr(latencies, 1, length(latencies) - 1) where ${total}`,
+    /rollup all time status="success": its latency histogram cannot be decoded: a stored number is cut off$/m,
   ],
   'a latency that does not exist': [
-    `update rollup_rows set latencies = x'ff7f01' where ${total}`,
-    /rollup all time status="success": its sums cannot be decoded: a stored latency is out of range$/m,
+    `update rollups set latencies = x'ff7f01' where ${total}`,
+    /rollup all time status="success": its latency histogram cannot be decoded: a stored latency is out of range$/m,
   ],
   'a row of sums deleted': [
-    `delete from rollup_rows where ${total}`,
+    `delete from rollups where ${total}`,
     /^team alpha: rollup all time status="success": missing$/m,
   ],
   'a row of sums without traces': [
-    `update rollup_rows set bucket = bucket - 1000 where ${firstDay}`,
+    `update rollups set bucket = bucket - 1000 where ${firstDay}`,
     /^team alpha: rollup day \d{4}-\d\d-\d\d status="success": it has no traces$/m,
   ],
   'a row of sums without a group': [
-    copyOfTotal(1),
-    /^team alpha: rollup of the group [0-9a-f]{32}: the values of the group are missing$/m,
+    copyOfTotal,
+    /^team alpha: rollup of the group [0-9a-f]{16}: the values of the group are missing$/m,
   ],
   'a group deleted': [
-    `delete from rollup_groups where team_no = 1 and group_hash = ${groupOf(1)}`,
-    /^team alpha: rollup of the group [0-9a-f]{32}: the values of the group are missing$/m,
+    `delete from rollup_groups where no = ${groupOf(1)}`,
+    /^team alpha: rollup of the group [0-9a-f]{16}: the values of the group are missing$/m,
   ],
   'a group with another name': [
-    `update rollup_groups set model = 'other' where team_no = 1 and group_hash = ${groupOf(1)}`,
+    `update rollup_groups set model = 'other' where no = ${groupOf(1)}`,
     /^team alpha: rollup of the group [0-9a-f]{32}: the values of the group are different$/m,
   ],
   'a lookup deleted': [
@@ -256,14 +258,20 @@ export const repairable: Damages = {
     'update trace_lookups set seqs = substr(seqs, 1, length(seqs) - 1) where team_no = 1',
     /^team alpha: trace \d+: missing lookups: \d+$/m,
   ],
-  'a mark that is ahead of the traces': [
-    'update team_marks set hot_seq = hot_seq + 1 where team_no = 1',
-    /^team alpha: marks: the hot mark is 61, but the last sequence number is 60$/m,
-  ],
   'a mark that is behind its sums': [
-    'update team_marks set wide_seq = wide_seq - 1 where team_no = 1',
+    `update roll_marks set seq = seq - 1, trace_id = (select id from traces where key = (1 << 40 | ${rows - 1}))
+     where team_no = 1`,
     /^team alpha: rollup .* user_identifier="[^"]+": /m,
   ],
+};
+
+/** Marks that do not fit the traces: no answer uses their rollups, so nothing is wrong. */
+export const voidMarks: Record<string, string> = {
+  'a mark that is ahead of the traces': 'update roll_marks set seq = seq + 1 where team_no = 1',
+  'a mark of other traces': 'update roll_marks set trace_id = randomblob(16) where team_no = 1',
+  'a mark that is ahead of the changes':
+    'update roll_marks set change_no = change_no + 1 where team_no = 1',
+  'no mark': 'delete from roll_marks where team_no = 1',
 };
 
 export function inflict(tool: Tool, harm: Harm): void {

@@ -32,7 +32,7 @@ describe('verify --repair', { concurrency: 3 }, () => {
 
   test('says in words what it has repaired', async () => {
     const tool = copyOfClean();
-    inflict(tool, `delete from rollup_rows where ${total}`);
+    inflict(tool, `delete from rollups where ${total}`);
     assert.deepEqual(await tool.run('verify', '--repair'), {
       code: 0,
       stdout:
@@ -53,7 +53,7 @@ describe('verify --repair', { concurrency: 3 }, () => {
 
   test('repairs the sums and still lists traces with damaged payloads', async () => {
     const tool = copyOfClean();
-    inflict(tool, `update rollup_rows set calls = calls + 1 where ${total}`);
+    inflict(tool, `update rollups set calls = calls + 1 where ${total}`);
     inflict(tool, `update trace_payloads set checksum = checksum + 1 where ${middle}`);
     const { ok, differences, repaired } = await report(tool, '--repair');
     assert.deepEqual([ok, repaired, differences.length], [false, ['alpha'], 1]);
@@ -65,7 +65,7 @@ describe('verify --repair', { concurrency: 3 }, () => {
     const { ok, repaired } = await report(tool, '--repair');
     assert.deepEqual([ok, repaired], [true, []]);
     damage(tool, (db) => {
-      const row = db.prepare('select max(generation) as newest from team_marks').get();
+      const row = db.prepare('select max(generation) as newest from roll_marks').get();
       assert.equal(row?.['newest'], 1);
     });
   });

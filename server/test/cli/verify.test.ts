@@ -2,7 +2,10 @@ import assert from 'node:assert/strict';
 import { closeSync, openSync, writeSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
+import { rollupPathOf } from '../../src/store/sqlite/rollup-file.ts';
+import { withTool } from '../guarantees/crash-lab.ts';
 import { eventually } from '../support/eventually.ts';
+import { rollUp } from '../support/roll-up.ts';
 import { assertNoStack, assertRefused, postTrace, startServer } from './helpers.ts';
 import type { NewKeyJson } from './helpers.ts';
 import {
@@ -16,6 +19,7 @@ import {
   report,
   rows,
   total,
+  voidMarks,
 } from './verify-lab.ts';
 
 const { clean, copyOfClean } = await newCleanStore();
@@ -50,16 +54,18 @@ describe('verify finds', { concurrency: 3 }, () => {
     assert.match(differences.join('\n'), /^storage: row \d+ missing from index traces_by_id$/m);
   });
 
-  for (const table of ['traces', 'rollup_rows', 'team_counters']) {
+  for (const table of ['traces', 'rollups', 'team_counters']) {
     test(`a damaged page of ${table}, and says so without a stack trace`, async () => {
       const tool = copyOfClean();
       let offset = 0;
       damage(tool, (db) => {
-        const row = db.prepare('select rootpage from sqlite_schema where name = ?').get(table);
+        const schema = table === 'rollups' ? 'rollup_file.sqlite_schema' : 'sqlite_schema';
+        const row = db.prepare(`select rootpage from ${schema} where name = ?`).get(table);
         offset = (Number(row?.['rootpage']) - 1) * 4096;
       });
       assert.ok(offset > 0);
-      const file = openSync(tool.path, 'r+');
+      const path = table === 'rollups' ? rollupPathOf(tool.path) : tool.path;
+      const file = openSync(path, 'r+');
       writeSync(file, Buffer.alloc(64, 0xff), 0, 64, offset);
       closeSync(file);
       const result = await tool.run('verify');
@@ -80,9 +86,32 @@ test('verify passes a clean store, in words and as JSON', async () => {
   assert.deepEqual(await report(clean), { ok: true, teams: 2, traces: 120, differences: [] });
 });
 
+describe('verify passes rollups that no answer uses', { concurrency: 3 }, () => {
+  for (const [name, harm] of Object.entries(voidMarks)) {
+    test(`because of ${name}, and they are built again`, async () => {
+      const tool = copyOfClean();
+      inflict(tool, harm);
+      const right = { ok: true, teams: 2, traces: 2 * rows, differences: [] };
+      assert.deepEqual(await report(tool), right);
+      await withTool(tool.path, async (store) => {
+        const { id } =
+          (await store.teams(0)).find((team) => team.name === 'alpha') ?? assert.fail();
+        await rollUp(store, [id]);
+      });
+      assert.deepEqual(await report(tool), right);
+      await withTool(tool.path, async (store) => {
+        for (const { id } of await store.teams(0)) {
+          const { generation, seq } = await store.marks(id);
+          assert.deepEqual([generation > 0, seq], [true, rows]);
+        }
+      });
+    });
+  }
+});
+
 test('verify --team looks at that team only', async () => {
   const tool = copyOfClean();
-  damage(tool, (db) => change(db, `update rollup_rows set calls = calls + 1 where ${total}`));
+  damage(tool, (db) => change(db, `update rollups set calls = calls + 1 where ${total}`));
   assert.deepEqual(await report(tool, '--team', 'beta'), {
     ok: true,
     teams: 1,
@@ -131,7 +160,7 @@ test('verify passes again and again while traces are written', async (t) => {
 
 test('verify lists the first differences of a kind and counts the others', async () => {
   const tool = copyOfClean();
-  damage(tool, (db) => change(db, 'delete from rollup_rows where team_no = 1'));
+  damage(tool, (db) => change(db, 'delete from rollups where team_no = 1'));
   const { differences } = await report(tool);
   assert.equal(differences.length, limits.findingsListMax + 1);
   assert.match(

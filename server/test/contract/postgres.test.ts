@@ -13,8 +13,8 @@ describeStoreContract('PostgreSQL', async () => {
     async generations(teamId) {
       const rows = await postgres.sql(
         url,
-        `select generation from rollup_rows where team_id = $1
-         union select generation from team_marks where team_id = $1 order by generation`,
+        `select generation from rollups where team_id = $1
+         union select generation from roll_marks where team_id = $1 order by generation`,
         [teamId],
       );
       return rows.map(({ generation }) => Number(generation));
@@ -23,7 +23,7 @@ describeStoreContract('PostgreSQL', async () => {
       const client = new pg.Client({ connectionString: url });
       await client.connect();
       await client.query('begin');
-      await client.query('select 1 from rollup_rows where team_id = $1 for update', [teamId]);
+      await client.query('select 1 from rollups where team_id = $1 for update', [teamId]);
       return () => client.end();
     },
     open: (options) => openPostgresStore({ ...options, url }),

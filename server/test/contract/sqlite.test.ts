@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { rollupPathOf } from '../../src/store/sqlite/rollup-file.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { temporaryFolder } from '../support/service.ts';
 import { hexOf, runSql } from '../support/store-place.ts';
@@ -10,10 +11,14 @@ describeStoreContract('SQLite', async () => {
   return {
     database: `sqlite:${path}`,
     async generations(teamId) {
-      const ofTeam = `where team_no = (select no from teams where id = '${teamId}')`;
-      const rows = await runSql(
+      const [team] = await runSql(
         { kind: 'sqlite', path },
-        `select generation from rollup_rows ${ofTeam} union select generation from team_marks ${ofTeam} order by generation`,
+        `select no from teams where id = '${teamId}'`,
+      );
+      const ofTeam = `where team_no = ${String(team?.['no'])}`;
+      const rows = await runSql(
+        { kind: 'sqlite', path: rollupPathOf(path) },
+        `select generation from rollups ${ofTeam} union select generation from roll_marks ${ofTeam} order by generation`,
       );
       return rows.map(({ generation }) => Number(generation));
     },

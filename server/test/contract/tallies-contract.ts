@@ -8,6 +8,7 @@ import { limits } from '../../src/limits.ts';
 import { lookupBlockBits, lookupFields } from '../../src/store/trace-lookups.ts';
 import type { Store } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
+import { changeCosts } from '../support/changed-costs.ts';
 import { groupsOf, manualClock, talliesOf, totalOf, us } from '../support/service.ts';
 import type { StoreUnderTest } from './store-contract.ts';
 
@@ -48,10 +49,40 @@ export function describeTalliesContract(
     }
 
     async function rollAll(teamId: string): Promise<void> {
-      for (const speed of ['hot', 'wide'] as const) {
-        while ((await store.roll(teamId, speed, all)) > 0);
+      {
+        while ((await store.roll(teamId, all)) > 0);
       }
     }
+
+    test('every answer contains changed costs at once, in the interval of their traces', async () => {
+      const teamId = await newTeam();
+      await append(
+        teamId,
+        Array.from({ length: 40 }, (_, i) => ({
+          model: `m${i % 4}`,
+          cost_usd: 1,
+          started_at: noon - i * 3_600_000_000,
+        })),
+      );
+      await rollAll(teamId);
+      await changeCosts(store, teamId, [0, 30], () => 3);
+      const questions: TallyQuery[] = [
+        overviewQuery,
+        { ...overviewQuery, interval: 'day' },
+        { ...overviewQuery, groupBy: ['model'], interval: 'hour' },
+      ];
+      const order = { by: 'total_cost_usd', isDescending: true } as const;
+      for (const query of questions) {
+        const tallies = await talliesOf(store, teamId, query);
+        const costs = tallies.map(({ measures }) => measures.cost_picos);
+        assert.equal(
+          costs.reduce((sum, cost) => sum + cost, 0n),
+          100n * 10n ** 12n,
+        );
+        const report = await store.ranking(teamId, query, order, 2);
+        if (report) assert.equal(report.totals.cost_picos, 100n * 10n ** 12n);
+      }
+    });
 
     test('an answer is the same while nothing, some or all of the traces are rolled up', async () => {
       const teamId = await newTeam();
@@ -76,16 +107,34 @@ export function describeTalliesContract(
       const answers = () => Promise.all(questions.map((query) => talliesOf(store, teamId, query)));
       const expected = await answers();
       assert.equal(expected[0]?.[0]?.measures.calls, 60);
-      assert.equal(await store.roll(teamId, 'hot', 7), 7);
+      assert.equal(await store.roll(teamId, 7), 7);
       assert.deepEqual(await answers(), expected);
-      assert.equal(await store.roll(teamId, 'wide', 31), 31);
+      assert.equal(await store.roll(teamId, 31), 31);
       assert.deepEqual(await answers(), expected);
       await rollAll(teamId);
-      const { rolledSeq } = await store.marks(teamId);
-      assert.deepEqual(rolledSeq, { hot: 60, wide: 60 });
+      const { seq } = await store.marks(teamId);
+      assert.equal(seq, 60);
       assert.deepEqual(await answers(), expected);
-      assert.equal(await store.roll(teamId, 'hot', all), 0);
+      assert.equal(await store.roll(teamId, all), 0);
       assert.deepEqual(await verifyTeam(store, teamId), { traces: 60, differences: [] });
+    });
+
+    test('a list is cut at its limit, whether it comes from rollups or is read from traces', async () => {
+      const teamId = await newTeam();
+      await append(
+        teamId,
+        Array.from({ length: 30 }, (_, i) => ({
+          model: `m${i % 2}`,
+          user_identifier: `u${i % 5}`,
+        })),
+      );
+      for (const filter of [{}, { model: ['m1'] }]) {
+        const query: TallyQuery = { ...overviewQuery, filter, groupBy: ['user_identifier'] };
+        const all = await talliesOf(store, teamId, query);
+        assert.equal(all.length, 5);
+        const { first, rest } = await store.tallies(teamId, query, 2);
+        assert.deepEqual([first, rest], [all.slice(0, 2), null]);
+      }
     });
 
     test('two that roll at the same time add each trace once', async () => {
@@ -96,7 +145,7 @@ export function describeTalliesContract(
       try {
         const rolling = async (by: Store) => {
           let rows = 0;
-          for (let i = 0; i < 10; i++) rows += await by.roll(teamId, 'hot', 50);
+          for (let i = 0; i < 10; i++) rows += await by.roll(teamId, 50);
           return rows;
         };
         const rows = await Promise.all([rolling(store), rolling(beside)]);
@@ -123,7 +172,7 @@ export function describeTalliesContract(
           .map(({ user_identifier }) => [user_identifier, 1]),
       ];
       for (const rows of [0, 1_500, all]) {
-        await store.roll(teamId, 'wide', rows);
+        await store.roll(teamId, rows);
         const groups = await groupsOf(store, teamId, 'user_identifier');
         assert.deepEqual(
           groups.map(({ group, measures }) => [group[0], measures.calls]),
@@ -228,7 +277,7 @@ export function describeTalliesContract(
       const midnight = us('2026-11-03T18:15:00Z');
       await append(teamId, [{ started_at: midnight - 60_000_000 }, { started_at: midnight }]);
       for (const rows of [0, 1, all]) {
-        await store.roll(teamId, 'hot', rows);
+        await store.roll(teamId, rows);
         const days = await talliesOf(store, teamId, { ...overviewQuery, interval: 'day' });
         assert.deepEqual(
           days.map(({ startUs, measures }) => [startUs, measures.calls]),
@@ -306,7 +355,7 @@ export function describeTalliesContract(
       // A cost of a million dollars is 10^18 pico-dollars, so ten of them exceed 2^63.
       await append(teamId, Array(25).fill({ cost_usd: 1_000_000, latency_ms: 2 ** 31 - 1 }));
       for (const rows of [3, 9, all]) {
-        await store.roll(teamId, 'hot', rows);
+        await store.roll(teamId, rows);
         await append(teamId, [{ cost_usd: 0.000000000001 }]);
         const { cost_picos, calls } = await totalOf(store, teamId);
         assert.equal(cost_picos, 25n * 10n ** 18n + BigInt(calls - 25));
@@ -327,7 +376,7 @@ export function describeTalliesContract(
       const seqs = (has: (trace: (typeof traces)[number]) => boolean) =>
         traces.flatMap((trace, i) => (has(trace) ? [i + 1] : [])).toReversed();
       for (const rows of [0, 1_234, all]) {
-        await store.roll(teamId, 'wide', rows);
+        await store.roll(teamId, rows);
         assert.deepEqual(
           await store.lookUp(teamId, 'user_identifier', 'u3'),
           seqs((trace) => trace.user_identifier === 'u3'),

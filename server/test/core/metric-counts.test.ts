@@ -24,12 +24,12 @@ test('counts are kept by name', () => {
 
 test('the tails are those of the last report and what was committed since', () => {
   const recorder = new Recorder(null);
-  recorder.noteRoll({ tails: { hot: 10, wide: 50 }, roll: null });
+  recorder.noteRoll({ tailRows: 50, roll: null });
   recorder.noteCommit({ rows: 5, bytes: 100, tookMs: 1 });
-  assert.deepEqual(recorder.tails, { hot: 15, wide: 55 });
-  recorder.noteRoll({ tails: { hot: 0, wide: 55 }, roll: { speed: 'hot', rows: 15, tookMs: 2 } });
-  assert.deepEqual(recorder.tails, { hot: 0, wide: 55 });
-  assert.equal(recorder.rolls.hot.rows, 15);
+  assert.equal(recorder.tailRows, 55);
+  recorder.noteRoll({ tailRows: 40, roll: { rows: 15, tookMs: 2 } });
+  assert.equal(recorder.tailRows, 40);
+  assert.equal(recorder.rolls.rows, 15);
 });
 
 test('a name of a team that never arrives is not waited for, and one that cannot be read is asked for again', async (t) => {

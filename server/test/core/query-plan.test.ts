@@ -44,8 +44,25 @@ test('weeks are not used for days or months, which they do not fit into', () => 
   for (const interval of ['day', 'month'] as const) {
     const grains = new Set(tilesOf({ range, interval }).map(({ grain }) => grain));
     assert.deepEqual(grains, new Set([grainNumbers.hour, grainNumbers.day]));
-    assert.equal(tilesOf({ interval })[0]?.grain, grainNumbers.day);
+    assert.equal(tilesOf({ interval })[0]?.grain, grainNumbers[interval]);
   }
+});
+
+test('whole months come first, with weeks and days before and after them', () => {
+  const year = { fromUs: us('2026-01-30T00:00:00Z'), toUs: us('2026-12-18T00:00:00Z') };
+  const months = tile('month', dayOf('2026-02-01'), dayOf('2026-12-01'));
+  assert.deepEqual(tilesOf({ range: year }), [
+    tile('day', dayOf('2026-01-30'), dayOf('2026-02-01')),
+    months,
+    tile('day', dayOf('2026-12-01'), dayOf('2026-12-07')),
+    tile('week', dayOf('2026-12-07'), dayOf('2026-12-14')),
+    tile('day', dayOf('2026-12-14'), dayOf('2026-12-18')),
+  ]);
+  assert.deepEqual(tilesOf({ range: year, interval: 'month' }), [
+    tile('day', dayOf('2026-01-30'), dayOf('2026-02-01')),
+    months,
+    tile('day', dayOf('2026-12-01'), dayOf('2026-12-18')),
+  ]);
 });
 
 test('a range without a whole week is tiled with days', () => {

@@ -3,25 +3,23 @@ import { test } from 'node:test';
 import fc from 'fast-check';
 import { calendarOf } from '../../src/core/calendar.ts';
 import { dimensionSets, grainNumbers } from '../../src/core/dimensions.ts';
-import type { Grain, RollSpeed } from '../../src/core/dimensions.ts';
+import type { Grain } from '../../src/core/dimensions.ts';
 import { addMeasures, noMeasures } from '../../src/core/measures.ts';
 import type { Measures } from '../../src/core/measures.ts';
 import { RollupFold, groupHash } from '../../src/core/rollup.ts';
 import type { CountedTrace, Group, Rollup } from '../../src/core/rollup.ts';
 import { draftTrace } from '../../src/core/trace.ts';
 import { limits } from '../../src/limits.ts';
-import { deltasOf } from '../../src/store/rollup-rows.ts';
+import { deltasOf } from '../../src/store/rollup-deltas.ts';
 import { us } from '../support/service.ts';
 import { countedTraces } from '../support/tally-cases.ts';
 
 const zone = 'Asia/Kathmandu';
 
-function fold(traces: readonly CountedTrace[], speeds: readonly RollSpeed[] = ['hot', 'wide']) {
-  return speeds.flatMap((speed) => {
-    const own = new RollupFold(speed, calendarOf(zone));
-    for (const trace of traces) own.add(trace);
-    return own.rollups();
-  });
+function fold(traces: readonly CountedTrace[]): Rollup[] {
+  const own = new RollupFold(dimensionSets, calendarOf(zone));
+  for (const trace of traces) own.add(trace);
+  return own.rollups();
 }
 
 const nameOf = (rollup: Rollup): string =>
@@ -43,7 +41,8 @@ test('one trace is counted once in every grain of every set', () => {
   const day = us('2026-11-15T00:00:00Z') / 86_400_000_000;
   const hour = us('2026-11-14T18:15:00Z') / 1_000_000;
   const monday = us('2026-11-09T00:00:00Z') / 86_400_000_000;
-  const bucketOf: Record<Grain, number> = { all: 0, week: monday, day, hour };
+  const first = us('2026-11-01T00:00:00Z') / 86_400_000_000;
+  const bucketOf: Record<Grain, number> = { all: 0, month: first, week: monday, day, hour };
   const expected = dimensionSets.flatMap(({ number, grains }) =>
     grains.map((grain) => `${number}/${grainNumbers[grain]}/${bucketOf[grain]}`),
   );
@@ -135,7 +134,7 @@ test('sums of any number of the dearest traces are exact', () => {
   const cost_usd = limits.costUsdMax;
   const draft = draftTrace({ model: 'm', cost_usd, latency_ms: limits.countMax });
   const count = 20_000;
-  const own = new RollupFold('hot', calendarOf('UTC'));
+  const own = new RollupFold(dimensionSets, calendarOf('UTC'));
   for (let i = 0; i < count; i++) own.add({ ...draft, createdAtUs: 1 });
   for (const { measures } of own.rollups()) {
     assert.equal(measures.cost_picos, BigInt(count) * BigInt(cost_usd) * 10n ** 12n);

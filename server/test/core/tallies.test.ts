@@ -2,15 +2,16 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
 import { calendarOf } from '../../src/core/calendar.ts';
-import { setsOf } from '../../src/core/dimensions.ts';
-import { encodeMeasures } from '../../src/core/encoded-measures.ts';
-import { decodeMeasures } from '../../src/core/measures-sum.ts';
-import { matches } from '../../src/core/query.ts';
+import { MeasuresBatch } from '../../src/core/measures.ts';
+import { isAskedFor, matches } from '../../src/core/query.ts';
 import type { QueryField, TallyQuery } from '../../src/core/query.ts';
 import { planQuery } from '../../src/core/query-plan.ts';
-import { RollupFold } from '../../src/core/rollup.ts';
-import type { CountedTrace } from '../../src/core/rollup.ts';
-import { TallySheet, compareTexts, isInTiles } from '../../src/core/tally-sheet.ts';
+import { RollupFold, eventUs } from '../../src/core/rollup.ts';
+import type { CountedTrace, Rollup } from '../../src/core/rollup.ts';
+import { TallySheet, compareTexts } from '../../src/core/tally-sheet.ts';
+import { costOf } from '../../src/core/trace-cost.ts';
+import { minuteGrain, sumNames } from '../../src/query/sums-sql.ts';
+import { SumList, talliesOf } from '../../src/query/sums.ts';
 import {
   assertPercentiles,
   comparable,
@@ -26,7 +27,7 @@ test('rollups and a tail of any length give the same answer as a plain array', (
       timeZone: fc.constant(timeZone),
       traces: countedTraces(timeZone),
       query: tallyQueries(timeZone),
-      rolled: fc.record({ hot: fc.nat({ max: 40 }), wide: fc.nat({ max: 40 }) }),
+      rolled: fc.nat({ max: 40 }),
     }),
   );
   let fromRollups = 0;
@@ -67,33 +68,50 @@ function answerOf(
   timeZone: string,
   traces: readonly CountedTrace[],
   query: TallyQuery,
-  rolled: Readonly<Record<'hot' | 'wide', number>>,
+  rolled: number,
 ) {
   const calendar = calendarOf(timeZone);
   const plan = planQuery(query, calendar);
-  const sheet = new TallySheet(query, calendar);
   if (plan.kind === 'traces') {
+    const sheet = new TallySheet(query, calendar);
     for (const trace of traces) sheet.addTrace(trace);
     return { isFromRollups: false, tallies: sheet.tallies() };
   }
   const { set, tiles } = plan;
-  assert.ok(setsOf(set.speed).includes(set));
-  const fold = new RollupFold(set.speed, calendar);
-  for (const trace of traces.slice(0, rolled[set.speed])) fold.add(trace);
+  const list = new SumList(query, calendar);
+  const add = ({ grain, bucket, group: values, measures }: Omit<Rollup, 'set'>): void => {
+    const group = query.groupBy.map((name) => (values as Values)[name] ?? null);
+    const row = [grain, bucket, ...group, ...sumsOf(measures)];
+    list.add(row);
+    if (query.sumsOnly === true) return;
+    for (const [bin, count] of measures.latencies) list.countsOf(row)?.add(bin, count);
+  };
+  const fold = new RollupFold([set], calendar);
+  for (const trace of traces.slice(0, rolled)) fold.add(trace);
   for (const rollup of fold.rollups()) {
-    if (rollup.set !== set.number || !isInTiles(tiles, rollup.grain, rollup.bucket)) continue;
-    const { calls } = rollup.measures;
-    const isError = rollup.group.status === 'error';
-    const stored = { calls, isError, ...encodeMeasures(rollup.measures) };
-    assert.deepEqual(decodeMeasures(stored), rollup.measures);
-    if (!matches(query.filter, rollup.group)) continue;
-    const values: Partial<Record<QueryField, string | null>> = rollup.group;
-    sheet.addStored({
-      ...rollup,
-      ...stored,
-      group: query.groupBy.map((name) => values[name] ?? null),
-    });
+    const isCovered = tiles.some(
+      ({ grain, fromBucket, toBucket }) =>
+        grain === rollup.grain && rollup.bucket >= fromBucket && rollup.bucket < toBucket,
+    );
+    if (isCovered && matches(query.filter, rollup.group)) add(rollup);
   }
-  for (const trace of traces.slice(rolled[set.speed])) sheet.addTrace(trace);
-  return { isFromRollups: true, tallies: sheet.tallies() };
+  for (const trace of traces.slice(rolled)) {
+    if (!isAskedFor(query, trace)) continue;
+    const single = new MeasuresBatch();
+    single.add(trace, costOf(trace));
+    const bucket = Math.floor(eventUs(trace) / 60_000_000);
+    add({ grain: minuteGrain, bucket, group: trace, measures: single.total() });
+  }
+  return { isFromRollups: true, tallies: talliesOf(list.all(), query) };
+}
+
+type Values = Partial<Record<QueryField, string | null>>;
+
+/** In the order of the columns of an answer. */
+function sumsOf(measures: Rollup['measures']): (number | bigint)[] {
+  return sumNames.map((name) => {
+    if (name === 'cost_micros') return 0;
+    if (name === 'cost_picos') return measures.cost_picos;
+    return measures[name];
+  });
 }

@@ -7,8 +7,7 @@ import { FindingList } from '../../src/tools/finding-list.ts';
 import { RollupRecount } from '../../src/tools/rollup-recount.ts';
 
 const count = Number(process.argv[2]);
-const rolledSeq = { hot: count, wide: count };
-using recount = new RollupRecount({ generation: 1, timeZone: 'UTC', rolledSeq });
+using recount = new RollupRecount({ generation: 1, timeZone: 'UTC', seq: count });
 for (let seq = 1; seq <= count; seq++) {
   const names = { model: `m${seq}`, feature_name: `f${seq}`, user_identifier: `u${seq}` };
   recount.add({ ...draftTrace({ ...names, latency_ms: seq }), seq, createdAtUs: seq });

@@ -13,7 +13,7 @@ const [path = '', teamId = '', seed = ''] = process.argv.slice(2);
 const random = seededRandom(Number(seed));
 const store = await openStore(
   { kind: 'sqlite', path },
-  { clock: { kind: 'system' }, role: 'server', rollBounds: { hotTailRows: 1, wideTailRows: 1 } },
+  { clock: { kind: 'system' }, role: 'server', rollTailRows: 1 },
 );
 for (let acknowledged = 0; ;) {
   const drafts = Array.from({ length: 1 + Math.floor(random() * 20) }, () =>

@@ -8,20 +8,20 @@ import type { TestService } from '../support/service.ts';
 /** Makes the real store reject every new rollup. */
 async function poisonRollups(service: TestService): Promise<void> {
   if (service.store === 'sqlite') {
-    await service.sql(`create trigger poison before insert on rollup_rows
+    await service.rollupSql(`create trigger poison before insert on rollups
       begin select raise(abort, 'poisoned'); end`);
     return;
   }
   await service.sql(`create function poison() returns trigger language plpgsql as
     $$ begin raise exception 'poisoned'; end $$`);
   await service.sql(
-    'create trigger poison before insert on rollup_rows for each row execute function poison()',
+    'create trigger poison before insert on rollups for each row execute function poison()',
   );
 }
 
 function cure(service: TestService): Promise<unknown> {
-  const on = service.store === 'sqlite' ? '' : ' on rollup_rows';
-  return service.sql(`drop trigger poison${on}`);
+  const on = service.store === 'sqlite' ? '' : ' on rollups';
+  return service.rollupSql(`drop trigger poison${on}`);
 }
 
 test('while rollups cannot be updated no write fails, every answer is complete, and the log says why', async (t) => {
@@ -46,13 +46,13 @@ test('while rollups cannot be updated no write fails, every answer is complete, 
   const { level, team_id, reason } = JSON.parse(line) as Record<string, unknown>;
   assert.deepEqual([level, team_id], ['error', teamId]);
   assert.match(String(reason), /poisoned/);
-  assert.equal((await service.beside.marks(teamId)).rolledSeq.hot, 0);
+  assert.equal((await service.beside.marks(teamId)).seq, 0);
   assert.equal(await total(), 30);
   assert.deepEqual(await verifyTeam(service.beside, teamId), { traces: 30, differences: [] });
 
   await cure(service);
   assert.equal(await post(), 201);
-  const isRolledUp = async () => (await service.beside.marks(teamId)).rolledSeq.hot === 31;
+  const isRolledUp = async () => (await service.beside.marks(teamId)).seq === 31;
   await eventually('rolling continues', 120_000, isRolledUp);
   assert.equal(await total(), 31);
   assert.deepEqual(await verifyTeam(service.beside, teamId), { traces: 31, differences: [] });

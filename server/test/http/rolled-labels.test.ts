@@ -35,7 +35,7 @@ for (const [what, character] of [
     const [outcome] = await service.beside.append([{ teamId, drafts }]);
     assert.equal(outcome?.kind, 'stored');
     await rollUp(service.beside, [teamId]);
-    assert.deepEqual((await service.beside.marks(teamId)).rolledSeq, { hot: 20, wide: 20 });
+    assert.equal((await service.beside.marks(teamId)).seq, 20);
     for (const [path, field, first] of [
       ['by-model', 'model', label(0)],
       ['by-feature', 'feature_name', label(100)],

@@ -10,9 +10,14 @@ export class IdempotencyModel<T> {
   meet(key: string, body: string, nowUs: number, isStored: boolean): Meeting<T> {
     const known = this.#requests.get(key);
     const mayBeGone = known !== undefined && known.untilUs <= this.#latestUs;
-    this.#latestUs = Math.max(this.#latestUs, nowUs);
+    this.pass(nowUs);
     if (!known || known.untilUs <= nowUs || (mayBeGone && isStored)) return { kind: 'new' };
     return known.body === body ? { kind: 'again', first: known.first } : { kind: 'reused' };
+  }
+
+  /** A request without a key may remove what has expired too. */
+  pass(nowUs: number): void {
+    this.#latestUs = Math.max(this.#latestUs, nowUs);
   }
 
   note(key: string, body: string, first: T, nowUs: number): void {

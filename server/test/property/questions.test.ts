@@ -90,8 +90,8 @@ before(async () => {
         const { status, text } = await service.call(key, 'POST', '/traces/batch', { traces: half });
         assert.equal(status, 201, text);
         // The second half is not rolled up.
-        await service.beside.roll(team.id, 'hot', 1_000);
-        await service.beside.roll(team.id, 'wide', 50);
+        await service.beside.roll(team.id, 1_000);
+        await service.beside.roll(team.id, 50);
       }
       own.push(key);
     }

@@ -198,8 +198,8 @@ export async function compareReprices(store: Store, numRuns: number): Promise<Se
       };
       for (const { traces, hot, wide, rebuilt, run: wanted } of steps) {
         await append(traces);
-        await store.roll(team.id, 'hot', hot);
-        await store.roll(team.id, 'wide', wide);
+        await store.roll(team.id, hot);
+        await store.roll(team.id, wide);
         if (rebuilt !== null) await store.rebuild(team.id, rebuilt);
         const { kills, haikuPrice, ...filter } = wanted;
         const pricer = openPricer(pricesWith(haikuPrice), list);

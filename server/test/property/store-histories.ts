@@ -108,6 +108,7 @@ async function compareOutcome(
   outcome: WriteOutcome,
 ): Promise<void> {
   const isStored = outcome.kind === 'stored';
+  if (key === null) idempotency.pass(at);
   const meeting = key === null ? null : idempotency.meet(key, body, at, isStored);
   if (meeting?.kind === 'reused') {
     const code = outcome.kind === 'failed' ? outcome.code : outcome.kind;

@@ -51,8 +51,8 @@ export async function compareTallies(store: Store, numRuns: number): Promise<See
         rolls: { hot, wide },
       } of steps) {
         stored.push(...(await append(store, team.id, traces)));
-        if (hot > 0) await store.roll(team.id, 'hot', hot);
-        if (wide > 0) await store.roll(team.id, 'wide', wide);
+        if (hot > 0) await store.roll(team.id, hot);
+        if (wide > 0) await store.roll(team.id, wide);
         for (const query of queries) await compare(store, team.id, stored, query, zone, seen);
         if (rebuilt === null || rebuilt === zone) continue;
         zone = rebuilt;

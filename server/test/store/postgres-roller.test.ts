@@ -3,7 +3,7 @@ import { test } from 'node:test';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openPostgresStore } from '../../src/store/postgres/open-postgres-store.ts';
 import { openRoller } from '../../src/store/postgres/roller-client.ts';
-import { defaultRollBounds } from '../../src/store/store.ts';
+import { limits } from '../../src/limits.ts';
 import type { RollFailure, Store, StoreOptions } from '../../src/store/store.ts';
 import { verifyTeam } from '../../src/tools/verify.ts';
 import { eventually } from '../support/eventually.ts';
@@ -28,15 +28,15 @@ test('a tail that a server has left is rolled up by another one that never pause
   await append(first, team.id, 500);
   await first.close();
   await using closing = new AsyncDisposableStack();
-  const second = await openOn(url, { rollBounds: { hotTailRows: 400, wideTailRows: 450 } });
+  const second = await openOn(url, { rollTailRows: 400 });
   closing.defer(() => second.close());
   await eventually(
     'the rolls of the tail',
     120_000,
     async () => {
       await append(second, busy.id, 1);
-      const { rolledSeq } = await second.marks(team.id);
-      return rolledSeq.hot === 500 && rolledSeq.wide === 500;
+      const { seq } = await second.marks(team.id);
+      return seq === 500;
     },
     1,
   );
@@ -52,7 +52,7 @@ test('a rolling thread of a server that ends starts again without a write', asyn
       role: 'server',
       begin: ['begin'],
       naming: { isOn: true },
-      bounds: defaultRollBounds,
+      rowsMin: limits.rollTailRows,
       isReporting: false,
     },
     (failure) => void failures.push(failure),
@@ -80,18 +80,16 @@ test('a roll or rebuild that takes too long is repeated with fewer traces', asyn
   );
   await postgres.sql(
     url,
-    `create trigger slow before update on team_marks for each row
-     when (new.hot_seq - old.hot_seq > 150 or new.wide_seq - old.wide_seq > 150) execute function cancel()`,
+    `create trigger slow before update on roll_marks for each row
+     when (new.seq - old.seq > 150) execute function cancel()`,
   );
-  for (const speed of ['hot', 'wide'] as const) {
-    for (let rolled = 0; rolled < 500;) {
-      const rows = await store.roll(team.id, speed, 500);
-      assert.ok(rows > 0 && rows <= 150, `${rows} traces`);
-      rolled += rows;
-    }
+  for (let rolled = 0; rolled < 500;) {
+    const rows = await store.roll(team.id, 500);
+    assert.ok(rows > 0 && rows <= 150, `${rows} traces`);
+    rolled += rows;
   }
   await store.rebuild(team.id, 'Asia/Tokyo');
-  const { timeZone, rolledSeq } = await store.marks(team.id);
-  assert.deepEqual([timeZone, rolledSeq], ['Asia/Tokyo', { hot: 500, wide: 500 }]);
+  const { timeZone, seq } = await store.marks(team.id);
+  assert.deepEqual([timeZone, seq], ['Asia/Tokyo', 500]);
   assert.deepEqual(await verifyTeam(store, team.id), { traces: 500, differences: [] });
 });

@@ -50,10 +50,7 @@ async function openStage(more: Partial<StoreOptions> = {}): Promise<Stage> {
 }
 
 function isRolledUpTo(store: Store, teamId: string, seq: number) {
-  return async (): Promise<boolean> => {
-    const { rolledSeq } = await store.marks(teamId);
-    return rolledSeq.hot === seq && rolledSeq.wide === seq;
-  };
+  return async (): Promise<boolean> => (await store.marks(teamId)).seq === seq;
 }
 
 /** The rollups are exactly the sums of the traces up to the marks. */
@@ -76,7 +73,7 @@ test('without writes every trace is rolled up, and the answer stays the same', a
 });
 
 test('a busy server rolls up a team whose tail has reached its bound', async () => {
-  await using stage = await openStage({ rollBounds: { hotTailRows: 64, wideTailRows: 1_000_000 } });
+  await using stage = await openStage({ rollTailRows: 64 });
   const { store, teamId } = stage;
   let written = 0;
   // Writes never pause for as long as an idle server would wait.
@@ -86,8 +83,8 @@ test('a busy server rolls up a team whose tail has reached its bound', async () 
     async () => {
       await stage.append(...manyModels(5));
       written += 5;
-      const { rolledSeq } = await store.marks(teamId);
-      return written > 500 && rolledSeq.hot >= 64 && rolledSeq.wide === 0;
+      const { seq } = await store.marks(teamId);
+      return written > 500 && seq >= 64;
     },
     1,
   );
@@ -111,7 +108,7 @@ test('what a server has not rolled up when it stops is rolled up by another one'
 });
 
 test('a roll that fails is reported and repeated; no write fails and no answer changes', async () => {
-  await using stage = await openStage({ rollBounds: { hotTailRows: 1, wideTailRows: 1 } });
+  await using stage = await openStage({ rollTailRows: 1 });
   const { store, teamId, url } = stage;
   await postgres.sql(
     url,
@@ -120,16 +117,16 @@ test('a roll that fails is reported and repeated; no write fails and no answer c
   );
   await postgres.sql(
     url,
-    'create trigger refuse before insert or update on rollup_rows execute function refuse()',
+    'create trigger refuse before insert or update on rollups execute function refuse()',
   );
   for (let i = 1; i <= 20; i++) {
     await stage.append({ model: 'm' });
     assert.equal(await stage.calls(), i);
   }
   await eventually('a report', 120_000, () => stage.failures.length > 0, 20);
-  assert.deepEqual(stage.failures[0], { teamId, speed: 'hot', reason: 'no more room' });
-  assert.deepEqual((await store.marks(teamId)).rolledSeq, { hot: 0, wide: 0 });
-  await postgres.sql(url, 'drop trigger refuse on rollup_rows');
+  assert.deepEqual(stage.failures[0], { teamId, reason: 'no more room' });
+  assert.deepEqual((await store.marks(teamId)).seq, 0);
+  await postgres.sql(url, 'drop trigger refuse on rollups');
   await eventually('the next try', 120_000, isRolledUpTo(store, teamId, 20), 50);
   await assertVerified(store, teamId);
   assert.equal(await stage.calls(), 20);
@@ -152,9 +149,7 @@ test('two rollers whose connections are cut at any statement count every trace o
   let [cut, broken, written, isDone] = [0, 0, 0, false];
   const rollers = [store, second].map(async (by) => {
     while (!isDone) {
-      for (const speed of ['hot', 'wide'] as const) {
-        await by.roll(teamId, speed, 20).catch(() => (broken += 1));
-      }
+      await by.roll(teamId, 20).catch(() => (broken += 1));
     }
   });
   const untilMs = performance.now() + 150_000;
@@ -164,7 +159,7 @@ test('two rollers whose connections are cut at any statement count every trace o
       written += 7;
       const { rowCount } = await killer.query(
         `select pg_terminate_backend(pid) from pg_stat_activity where pid <> pg_backend_pid()
-         and datname = current_database() and query ~ 'rollup_|team_marks' and state <> 'idle'`,
+         and datname = current_database() and query ~ 'rollup|roll_marks' and state <> 'idle'`,
       );
       cut += rowCount ?? 0;
       assert.equal(await stage.calls(second), written);
@@ -176,7 +171,7 @@ test('two rollers whose connections are cut at any statement count every trace o
   t.diagnostic(`${cut} cut, ${broken} rolls failed, ${written} written`);
   assert.ok(cut >= 40 && broken > 0, `${cut} cut, ${broken} rolls failed`);
   await assertVerified(store, teamId);
-  for (const speed of ['hot', 'wide'] as const) await store.roll(teamId, speed, written);
+  await store.roll(teamId, written);
   await assertVerified(store, teamId);
   assert.equal(await stage.calls(), written);
 });
@@ -184,7 +179,7 @@ test('two rollers whose connections are cut at any statement count every trace o
 test('an answer is the same with a tail of any length, in one piece, in chunks and for the first few', async () => {
   await using stage = await openStage({ rolling: 'manual' });
   const { store, teamId } = stage;
-  const count = limits.tailRowsMax + 500;
+  const count = 3_000;
   for (let i = 0; i < count; i += 500) {
     const bodies = Array.from({ length: 500 }, (_, j) => ({
       model: `m${(i + j) % 1_200}`,
@@ -217,8 +212,7 @@ test('an answer is the same with a tail of any length, in one piece, in chunks a
   const unrolled = [await answers(), await longList()];
   assert.equal(unrolled[1]?.length, 1_200);
   for (const rows of [100, count]) {
-    await store.roll(teamId, 'hot', rows);
-    await store.roll(teamId, 'wide', rows);
+    await store.roll(teamId, rows);
     assert.deepEqual([await answers(), await longList()], unrolled);
   }
 });
@@ -249,6 +243,25 @@ test('a question with too many sums is refused with a clear failure', async () =
   assert.equal(users.length, bodies.length);
 });
 
+test('a question by day is answered while traces of very many minutes are not rolled up', async () => {
+  await using stage = await openStage({ rolling: 'manual' });
+  const count = limits.tallyRowsMax + 100;
+  const firstMs = Date.UTC(2026, 0, 1);
+  const bodies = Array.from({ length: count }, (_, i) => ({
+    model: 'm',
+    started_at: new Date(firstMs + i * 60_000).toISOString(),
+  }));
+  for (let i = 0; i < count; i += 4_000) await stage.append(...bodies.slice(i, i + 4_000));
+  const days = await listOf(stage.store, stage.teamId, { ...byModel, interval: 'day' });
+  assert.equal(days.length, Math.ceil(count / (24 * 60)));
+  assert.equal(
+    days.reduce((sum, { measures }) => sum + measures.calls, 0),
+    count,
+  );
+  const first = await stage.store.tallies(stage.teamId, { ...byModel, interval: 'day' }, 3);
+  assert.deepEqual(first, { first: days.slice(0, 3), rest: null });
+});
+
 test('four labels of 255 wide characters roll up, and sums pass 2^63 without loss', async () => {
   await using stage = await openStage({ rolling: 'manual' });
   const { store, teamId } = stage;
@@ -264,13 +277,12 @@ test('four labels of 255 wide characters roll up, and sums pass 2^63 without los
   }
   const costly = Array.from({ length: 10 }, () => ({ model: 'm', cost_usd: 1_000_000 }));
   await stage.append(...costly);
-  await store.roll(teamId, 'hot', 1_000);
-  await store.roll(teamId, 'wide', 1_000);
+  await store.roll(teamId, 1_000);
   await stage.append(...costly, { model: 'm', cost_usd: 1e-12 });
-  assert.deepEqual((await store.marks(teamId)).rolledSeq, { hot: 12, wide: 12 });
+  assert.deepEqual((await store.marks(teamId)).seq, 12);
   const { cost_picos } = onlyMeasures((await store.tallies(teamId, overviewQuery)).first);
   assert.equal(cost_picos, 20n * 10n ** 18n + 1n);
-  await store.roll(teamId, 'hot', 1_000);
+  await store.roll(teamId, 1_000);
   assert.equal(
     onlyMeasures((await store.tallies(teamId, overviewQuery)).first).cost_picos,
     cost_picos,
@@ -282,7 +294,7 @@ test('a rebuild that is interrupted continues, and leaves one generation', async
   await using stage = await openStage({ rolling: 'manual' });
   const { store, teamId, url } = stage;
   await stage.append(...manyModels(200));
-  await store.roll(teamId, 'hot', 150);
+  await store.roll(teamId, 150);
   const before = await listOf(store, teamId, byModel);
   await assert.rejects(
     store.rebuild(teamId, 'Asia/Kathmandu', () => {
@@ -295,13 +307,13 @@ test('a rebuild that is interrupted continues, and leaves one generation', async
   // Another time zone: the interrupted generation is of no use.
   await store.rebuild(teamId, 'Pacific/Apia');
   const marks = await store.marks(teamId);
-  assert.deepEqual([marks.timeZone, marks.rolledSeq], ['Pacific/Apia', { hot: 200, wide: 200 }]);
+  assert.deepEqual([marks.timeZone, marks.seq], ['Pacific/Apia', 200]);
   assert.equal(await store.timeZone(teamId), 'Pacific/Apia');
   assert.deepEqual(await listOf(store, teamId, byModel), before);
-  assert.deepEqual(await postgres.sql(url, 'select distinct generation from rollup_rows'), [
+  assert.deepEqual(await postgres.sql(url, 'select distinct generation from rollups'), [
     { generation: marks.generation },
   ]);
-  assert.equal((await postgres.sql(url, 'select 1 from team_marks')).length, 1);
+  assert.equal((await postgres.sql(url, 'select 1 from roll_marks')).length, 1);
   await assertVerified(store, teamId);
 });
 

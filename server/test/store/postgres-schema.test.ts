@@ -95,8 +95,8 @@ describe('the schema', () => {
     'create unique index one_id on traces (id, team_id)': overTeams,
     'create unique index one_id on traces ((id::text), team_id)': overTeams,
     'alter table rollup_groups add constraint one_id unique (group_hash)': overTeams,
-    'alter table rollup_rows add foreign key (team_id) references team_counters':
-      'rollup_rows points to team_counters',
+    'alter table rollups add foreign key (team_id) references team_counters':
+      'rollups points to team_counters',
     'alter table api_keys add foreign key (team_id) references team_counters':
       'api_keys points to team_counters',
     'alter table traces add column no bigserial': `traces.no ${numbered}`,

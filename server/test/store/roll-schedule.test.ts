@@ -1,147 +1,97 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import { limits } from '../../src/limits.ts';
-import { RollSize } from '../../src/store/roll-size.ts';
-import { RollSchedule } from '../../src/store/sqlite/roll-schedule.ts';
+import { RollSchedule } from '../../src/store/roll-schedule.ts';
+import type { TeamTail } from '../../src/store/roll-schedule.ts';
 
-const bounds = { hotTailRows: 100, wideTailRows: 1_000 };
-const busyMs = 0;
-const quietMs = limits.hotRollIdleMs;
-const longQuietMs = limits.wideRollIdleMs;
+const rowsMin = 100;
 
-function team(teamNo: number, lastSeq: number) {
-  return { teamNo, teamId: `team ${teamNo}`, firstSeq: 1, lastSeq };
+function tail(no: number, rows: number, hasWork = false): TeamTail {
+  return { teamId: `team ${no}`, rows, hasWork };
 }
 
-function scheduleWith(...teams: { tail: number; rolled?: { hot: number; wide: number } }[]) {
-  const schedule = new RollSchedule(bounds);
-  for (const [i, { tail, rolled = { hot: 0, wide: 0 } }] of teams.entries()) {
-    schedule.noteCommit(team(i + 1, tail), () => ({ ...rolled }));
-  }
-  return schedule;
-}
+describe('the schedule of rolls', () => {
+  test('a long tail is due at once, a short one when it has waited', () => {
+    const schedule = new RollSchedule(rowsMin);
+    schedule.note(tail(1, rowsMin - 1), 0);
+    assert.equal(schedule.next(limits.rollAfterMsMax - 1), null);
+    assert.equal(schedule.next(limits.rollAfterMsMax)?.teamId, 'team 1');
+    schedule.note(tail(2, rowsMin), 0);
+    assert.equal(schedule.next(0)?.teamId, 'team 2');
+  });
 
-function dueOf(schedule: RollSchedule, idleMs: number, nowMs = 0) {
-  const due = schedule.next(nowMs, idleMs);
-  return due && [due.team.teamNo, due.speed];
-}
+  test('a tail that grows waits no longer than it would otherwise', () => {
+    const schedule = new RollSchedule(rowsMin);
+    for (let ms = 0; ms < limits.rollAfterMsMax; ms += 500)
+      schedule.note(tail(1, 1 + ms / 500), ms);
+    assert.equal(schedule.next(limits.rollAfterMsMax)?.rows, limits.rollAfterMsMax / 500);
+  });
 
-test('while writes go on, only tails over their bound are rolled up', () => {
-  assert.equal(dueOf(scheduleWith({ tail: 99 }), busyMs), null);
-  assert.deepEqual(dueOf(scheduleWith({ tail: 99 }, { tail: 100 }), busyMs), [2, 'hot']);
-  const hotDone = { hot: 1_000, wide: 0 };
-  assert.equal(dueOf(scheduleWith({ tail: 999, rolled: hotDone }), busyMs), null);
-  assert.deepEqual(dueOf(scheduleWith({ tail: 1_000, rolled: hotDone }), busyMs), [1, 'wide']);
-});
+  test('a team without new traces is due only if something else is to be done', () => {
+    const schedule = new RollSchedule(rowsMin);
+    schedule.note(tail(1, 0), 0);
+    assert.equal(schedule.next(1e9), null);
+    schedule.note(tail(1, 0, true), 0);
+    assert.equal(schedule.next(0)?.teamId, 'team 1');
+    schedule.note(tail(1, 0), 0);
+    assert.equal(schedule.next(1e9), null);
+  });
 
-test('a commit says whether it made a roll due', () => {
-  const schedule = new RollSchedule(bounds);
-  const rolled = () => ({ hot: 0, wide: 0 });
-  assert.equal(schedule.noteCommit(team(1, 99), rolled), false);
-  assert.equal(schedule.noteCommit(team(1, 100), rolled), true);
-});
+  test('teams take turns, however long the tail of one of them is', () => {
+    const schedule = new RollSchedule(rowsMin);
+    for (const teamNo of [1, 2, 3]) schedule.note(tail(teamNo, 1e6), 0);
+    const order = Array.from({ length: 6 }, (_, ms) => {
+      const due = schedule.next(ms) ?? assert.fail('none is due');
+      schedule.noteRolled({ ...due, rows: 1e6 }, ms);
+      return due.teamId;
+    });
+    const turn = ['team 1', 'team 2', 'team 3'];
+    assert.deepEqual(order, [...turn, ...turn]);
+  });
 
-test('when nothing was written for a while every tail is rolled up, the small sets first', () => {
-  assert.deepEqual(dueOf(scheduleWith({ tail: 1 }), quietMs), [1, 'hot']);
-  const hotDone = { hot: 1, wide: 0 };
-  assert.equal(dueOf(scheduleWith({ tail: 1, rolled: hotDone }), quietMs), null);
-  assert.deepEqual(dueOf(scheduleWith({ tail: 1, rolled: hotDone }), longQuietMs), [1, 'wide']);
-});
+  test('what is left after a roll waits anew', () => {
+    const schedule = new RollSchedule(rowsMin);
+    schedule.note(tail(1, rowsMin), 0);
+    schedule.noteRolled(tail(1, 1), 1_000);
+    assert.equal(schedule.next(limits.rollAfterMsMax), null);
+    assert.equal(schedule.next(1_000 + limits.rollAfterMsMax)?.rows, 1);
+  });
 
-test('teams take turns, and a team without a tail is forgotten', () => {
-  const schedule = scheduleWith({ tail: 450 }, { tail: 450 });
-  const seen: unknown[] = [];
-  for (let i = 0; i < 6; i++) {
-    const due = schedule.next(0, busyMs);
-    if (!due) break;
-    seen.push(due.team.teamNo);
-    const rolledSeq = { ...due.team.rolledSeq, hot: due.team.rolledSeq.hot + 200 };
-    schedule.noteRolled(due, rolledSeq);
-  }
-  assert.deepEqual(seen, [1, 2, 1, 2]);
-  const due = schedule.next(0, longQuietMs) ?? assert.fail();
-  schedule.noteRolled(due, { hot: 450, wide: 450 });
-  assert.equal(schedule.next(0, longQuietMs)?.team.teamNo, 3 - due.team.teamNo);
-});
+  test('after each failure a team waits twice as long, up to a bound, and others go on', () => {
+    const schedule = new RollSchedule(rowsMin);
+    schedule.note(tail(1, rowsMin), 0);
+    let ms = 0;
+    for (let failures = 0; failures < 12; failures++) {
+      assert.equal(schedule.next(ms)?.teamId, 'team 1');
+      schedule.noteFailed('team 1', ms);
+      const pauseMs = Math.min(limits.rollRetryMsMin * 2 ** failures, limits.rollRetryMsMax);
+      assert.equal(schedule.next(ms + pauseMs - 1), null);
+      // New traces do not shorten the pause.
+      schedule.note(tail(1, 2 * rowsMin), ms);
+      assert.equal(schedule.next(ms + pauseMs - 1), null);
+      ms += pauseMs;
+    }
+    schedule.noteFailed('team 1', ms);
+    schedule.note(tail(2, rowsMin), ms);
+    assert.equal(schedule.next(ms)?.teamId, 'team 2');
+  });
 
-test('once the large sets are due, they are rolled up until an eighth of their tail is left', () => {
-  const schedule = scheduleWith({ tail: 1_000, rolled: { hot: 1_000, wide: 0 } });
-  const sizes: number[] = [];
-  for (let wide = 0; sizes.length < 20;) {
-    const due = schedule.next(0, busyMs);
-    if (!due) break;
-    assert.equal(due.speed, 'wide');
-    sizes.push((wide += 250));
-    schedule.noteRolled(due, { hot: 1_000, wide });
-  }
-  assert.deepEqual(sizes, [250, 500, 750, 1_000]);
-  const other = scheduleWith({ tail: 1_000, rolled: { hot: 1_000, wide: 0 } });
-  const due = other.next(0, busyMs) ?? assert.fail();
-  other.noteRolled(due, { hot: 1_000, wide: 880 });
-  assert.equal(dueOf(other, busyMs), null, 'a rest of 120 waits for more');
-  assert.equal(
-    other.noteCommit(team(1, 1_099), () => assert.fail()),
-    false,
-  );
-  assert.equal(dueOf(other, busyMs), null);
-});
+  test('after a roll that succeeds, the next failure waits as long as the first one', () => {
+    const schedule = new RollSchedule(rowsMin);
+    schedule.note(tail(1, rowsMin), 0);
+    for (let i = 0; i < 5; i++) schedule.noteFailed('team 1', 0);
+    schedule.noteRolled(tail(1, rowsMin), 0);
+    schedule.noteFailed('team 1', 0);
+    assert.equal(schedule.next(limits.rollRetryMsMin)?.teamId, 'team 1');
+  });
 
-test('a team that only repeated requests has no tail, and one whose other sets are behind is kept', () => {
-  const repeated = new RollSchedule(bounds);
-  repeated.noteCommit(team(1, 50), () => ({ hot: 50, wide: 50 }));
-  assert.equal(repeated.hasTails, false);
-  const schedule = scheduleWith({ tail: 50 });
-  const due = schedule.next(0, quietMs) ?? assert.fail();
-  // Another process has rolled up the small sets.
-  schedule.noteRolled(due, { hot: 50, wide: 0 });
-  assert.deepEqual(dueOf(schedule, longQuietMs), [1, 'wide']);
-});
-
-test('the large sets of a team that has begun come before those of others', () => {
-  const rolled = { hot: 1_000, wide: 0 };
-  const schedule = scheduleWith({ tail: 1_000, rolled }, { tail: 1_000, rolled });
-  assert.equal(schedule.next(0, busyMs)?.team.teamNo, 1);
-  assert.equal(schedule.next(0, busyMs, 2)?.team.teamNo, 2);
-  assert.equal(schedule.next(0, busyMs, 7)?.team.teamNo, 1);
-});
-
-test('after a failure a team waits longer each time, and the others do not', () => {
-  const schedule = scheduleWith({ tail: 500 }, { tail: 500 });
-  let nowMs = 0;
-  for (const pauseMs of [limits.rollRetryMsMin, 2 * limits.rollRetryMsMin]) {
-    const due = schedule.next(nowMs, busyMs) ?? assert.fail();
-    assert.equal(due.team.teamNo, 1);
-    schedule.noteFailed(due, nowMs);
-    assert.deepEqual(dueOf(schedule, busyMs, nowMs + pauseMs - 1), [2, 'hot']);
-    nowMs += pauseMs;
-  }
-  assert.deepEqual(dueOf(schedule, busyMs, nowMs), [1, 'hot']);
-});
-
-test('a roll is as large as fits into its time, within bounds', () => {
-  const size = new RollSize(limits.rollMsTarget);
-  const usual = size.rows;
-  size.note(usual, 10 * limits.rollMsTarget);
-  assert.equal(size.rows, Math.floor(usual / 10));
-  for (let i = 0; i < 20; i++) size.note(size.rows, 0.5 * limits.rollMsTarget);
-  assert.equal(size.rows, limits.rollRowsMax);
-  size.note(size.rows, 1e9);
-  assert.equal(size.rows, limits.rollRowsMin);
-  size.note(1, 100 * limits.rollMsTarget);
-  assert.equal(size.rows, limits.rollRowsMin, 'a roll of one trace says nothing');
-});
-
-test('the tails of all teams are counted as they grow and are rolled up', () => {
-  const schedule = scheduleWith({ tail: 300 }, { tail: 50, rolled: { hot: 20, wide: 0 } });
-  assert.deepEqual(schedule.tails, { hot: 330, wide: 350 });
-  schedule.noteCommit(team(1, 310), () => assert.fail());
-  assert.deepEqual(schedule.tails, { hot: 340, wide: 360 });
-  const due = schedule.next(0, busyMs) ?? assert.fail();
-  schedule.noteRolled(due, { hot: 200, wide: 0 });
-  assert.deepEqual(schedule.tails, { hot: 140, wide: 360 });
-  for (let i = 0; i < 2; i++) {
-    const rest = schedule.next(0, longQuietMs) ?? assert.fail();
-    schedule.noteRolled(rest, { hot: rest.team.lastSeq, wide: rest.team.lastSeq });
-  }
-  assert.deepEqual(schedule.tails, { hot: 0, wide: 0 });
+  test('the tails of all teams are added up', () => {
+    const schedule = new RollSchedule(rowsMin);
+    schedule.note(tail(1, 5), 0);
+    schedule.note(tail(2, 7), 0);
+    schedule.note(tail(1, 6), 0);
+    assert.equal(schedule.tailRows, 13);
+    schedule.noteRolled(tail(2, 0), 0);
+    assert.equal(schedule.tailRows, 6);
+  });
 });

@@ -64,8 +64,8 @@ test('questions that are read from traces count each trace once, whether by user
       createdAtUs: stamps[i]?.createdAtUs ?? 0,
     }));
     for (const rolled of [0, count / 2, count]) {
-      await store.roll(team.id, 'wide', rolled);
-      await store.roll(team.id, 'hot', rolled);
+      await store.roll(team.id, rolled);
+      await store.roll(team.id, rolled);
       for (const filter of filters) {
         for (const range of ranges) {
           for (const groupBy of [['error_type'], ['model', 'user_identifier'], []] as const) {
@@ -79,6 +79,47 @@ test('questions that are read from traces count each trace once, whether by user
         }
       }
     }
+  } finally {
+    await store.close();
+    folder.remove();
+  }
+});
+
+test('a question of one team does not wait for the end of a long one of another', async () => {
+  const folder = temporaryFolder();
+  const path = join(folder.path, 'turns.db');
+  const { source: clock } = manualClock(0);
+  const store = await openSqliteStore({ path, clock, role: 'server', rolling: 'manual' });
+  try {
+    const { team: busy } = await store.ensureTeam('busy', 1);
+    const { team: other } = await store.ensureTeam('other', 1);
+    const metadata = { tier: 'gold' };
+    const many = Array.from({ length: 20 * limits.evaluationChunkRows }, () =>
+      draftTrace({ model: 'm', metadata }),
+    );
+    for (const { id, some } of [
+      { id: busy.id, some: many },
+      { id: other.id, some: many.slice(0, 10) },
+    ]) {
+      const [outcome] = await store.append([{ teamId: id, drafts: some }]);
+      assert.equal(outcome?.kind, 'stored');
+    }
+    const query: TallyQuery = {
+      filter: {},
+      metadata: { tier: ['gold'] },
+      groupBy: [],
+      range: null,
+      interval: null,
+    };
+    const ended: string[] = [];
+    const ask = async (name: string, teamId: string): Promise<number | undefined> => {
+      const [tally] = await talliesOf(store, teamId, query);
+      ended.push(name);
+      return tally?.measures.calls;
+    };
+    const calls = await Promise.all([ask('long', busy.id), ask('short', other.id)]);
+    assert.deepEqual(calls, [many.length, 10]);
+    assert.deepEqual(ended, ['short', 'long']);
   } finally {
     await store.close();
     folder.remove();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import type { SearchCriteria } from '../../src/core/query.ts';
 import { draftTrace } from '../../src/core/trace.ts';
-import { openReading } from '../../src/store/sqlite/connection.ts';
+import { openReadingBoth } from '../../src/store/sqlite/rollup-file.ts';
 import { openSqliteStore } from '../../src/store/sqlite/open-sqlite-store.ts';
 import { prepareSearches } from '../../src/store/sqlite/search-driver.ts';
 import type { Store } from '../../src/store/store.ts';
@@ -47,7 +47,7 @@ interface Search extends Partial<SearchCriteria> {
 }
 
 async function search({ beforeSeq = null, msMax = 60_000, rowsMax = 10, ...more }: Search) {
-  using db = openReading(path);
+  using db = openReadingBoth(path);
   const criteria = { ...everyTrace, ...more };
   const driver = prepareSearches(db)(teamId, criteria) ?? assert.fail('there is no such team');
   return await searchTraces(driver, criteria, { beforeSeq, rowsMax, msMax });
@@ -110,7 +110,7 @@ test('a full page says where the next one begins', async () => {
 });
 
 test('the traces of several values come newest first, each once', async () => {
-  using db = openReading(path);
+  using db = openReadingBoth(path);
   const driver = prepareSearches(db)(teamId, everyTrace) ?? assert.fail();
   const found: number[] = [];
   const lookUp = (value: string, beforeSeq: number) =>

@@ -36,8 +36,7 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
   withStore(async (store, path) => {
     const beside = new DatabaseSync(path);
     beside.exec(
-      `insert into teams (no, id, name, created_at_us) values (8388607, 'far', 'far', 1);
-       insert into team_marks values (8388607, 1, 'UTC', 1, 0, 0)`,
+      `insert into teams (no, id, name, created_at_us, time_zone) values (8388607, 'far', 'far', 1, 'UTC')`,
     );
     beside.close();
     const drafts = [draftTrace({ model: 'a' }), draftTrace({ model: 'b' })];
@@ -46,7 +45,7 @@ test('a team with a number past 8,192 is read like any other, though its keys pa
     const { first, total } = await store.page('far', { page: 1, limit: 20, omit: new Set() });
     assert.deepEqual([total, first.map(({ model }) => model)], [2, ['b', 'a']]);
     assert.equal((await store.trace('far', first[0]?.id ?? ''))?.model, 'b');
-    for (const speed of ['hot', 'wide'] as const) await store.roll('far', speed, 10);
+    await store.roll('far', 10);
     assert.equal((await totalOf(store, 'far')).calls, 2);
     assert.deepEqual((await verifyTeam(store, 'far')).differences, []);
     assert.deepEqual(await store.checkStorage(), []);
@@ -105,7 +104,7 @@ test('every append is settled when the writer dies, and none after it', async ()
   const path = join(folder.path, 'a.db');
   const store = await openSqliteStore({ path, clock: system, role: 'server' });
   const { team } = await store.ensureTeam('t', 1);
-  const writer = await startWriter({ path, clock: system, rolling: null }, {});
+  const writer = await startWriter({ path, clock: system }, {});
   const write: TraceWrite = { teamId: team.id, drafts: [draftTrace({ model: 'm' })] };
   const before = writer.append([write]);
   // No caller can send this: it is the stand-in for a mistake of ours that ends the thread.

@@ -15,7 +15,7 @@ import { openStore } from '../../src/store/open-store.ts';
 import type { Database } from '../../src/store/open-store.ts';
 import type { Store } from '../../src/store/store.ts';
 import type { TraceReader } from '../../src/store/trace-reader.ts';
-import { databaseIn, readStoreBytes, runSql } from './store-place.ts';
+import { databaseIn, readStoreBytes, rollupPlace, runSql } from './store-place.ts';
 
 /** A folder that goes away with the test. */
 export function temporaryFolder(): { path: string; remove(): void } {
@@ -60,6 +60,8 @@ export interface TestService {
   beside: Store;
   /** One SQL statement on a separate connection. */
   sql(text: string): Promise<Record<string, unknown>[]>;
+  /** The same where rollups are stored. */
+  rollupSql(text: string): Promise<Record<string, unknown>[]>;
   /** Every byte of the store's files. */
   bytesOnDisk(): Promise<Buffer>;
   /** Everything that was logged, as text. */
@@ -122,6 +124,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     databasePath: join(folder.path, 'tracetally.db'),
     beside,
     sql: (text) => runSql(config.database, text),
+    rollupSql: (text) => runSql(rollupPlace(config.database), text),
     bytesOnDisk: () => readStoreBytes(config.database),
     log: () => lines.join(''),
     async keyFor(team = `team-${++teams}`, { scope = 'full', expiresAtUs = null } = {}) {

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import pg from 'pg';
 import type { Database } from '../../src/store/open-store.ts';
+import { rollupPathOf } from '../../src/store/sqlite/rollup-file.ts';
 
 /** The URL of the server that `global-postgres.ts` has started. Without it every store is a file. */
 const postgresUrl = process.env['TEST_POSTGRES'];
@@ -45,6 +46,12 @@ export async function runSql(database: Database, text: string): Promise<Row[]> {
   } finally {
     await client.end();
   }
+}
+
+/** Where rollups, marks and lookups are. */
+export function rollupPlace(database: Database): Database {
+  if (database.kind !== 'sqlite') return database;
+  return { kind: 'sqlite', path: rollupPathOf(database.path) };
 }
 
 /** Every byte of the store's files. Another process reads them: this one would drop SQLite's locks by closing the files. */

@@ -16,6 +16,7 @@ const layers = [
   'errors',
   'log',
   'core',
+  'query',
   'metrics',
   'store',
   'tools',
@@ -117,20 +118,6 @@ export function packagesLoadedBy(files: readonly SourceFile[], start: string): s
   };
   visit(start);
   return [...packages].sort((a, b) => (a < b ? -1 : 1));
-}
-
-/** Names, as they are or in camel case, that more than `filesMax` files mention. */
-export function scatteredNames(
-  names: readonly string[],
-  files: readonly SourceFile[],
-  filesMax: number,
-): string[] {
-  return names.flatMap((name) => {
-    const camelCase = name.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-    const mention = new RegExp(`\\b(${name}|${camelCase})\\b`);
-    const found = files.filter(({ text }) => mention.test(text)).map(({ path }) => path);
-    return found.length > filesMax ? [`${name}: ${found.join(', ')}`] : [];
-  });
 }
 
 /** Test files that poll in a loop of their own. */

@@ -6,7 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { envOf, settings } from '../../src/config.ts';
 import type { Setting } from '../../src/config.ts';
 import { errorTable } from '../../src/errors.ts';
-import { fieldNames } from '../../src/core/trace-fields.ts';
 import { limits } from '../../src/limits.ts';
 import { bundledFiles } from '../support/bundle.ts';
 import {
@@ -15,7 +14,6 @@ import {
   missingLimits,
   overgrown,
   packagesLoadedBy,
-  scatteredNames,
   undocumented,
   wrongImports,
 } from './rules.ts';
@@ -82,16 +80,6 @@ test('no file imports itself through others, not even for types', () => {
     { path: 'd.ts', text: "import { b } from './b.ts';" },
   ];
   assert.deepEqual(importCycles(planted), ['a.ts > b.ts > c/c.ts > a.ts']);
-});
-
-test('a trace field is mentioned in at most three source files, apart from those that know the names of other tools', () => {
-  const own = files.filter(({ path }) => !path.startsWith('http/protocols/'));
-  // Words such as `model` and `status` mean other things, too.
-  const names = fieldNames.filter((name) => name.includes('_'));
-  assert.ok(names.length > 5);
-  assert.deepEqual(scatteredNames(names, own, 3), []);
-  const planted = ['a.ts', 'b.ts'].map((path) => ({ path, text: 'const { userIdentifier } = x;' }));
-  assert.equal(scatteredNames(names, [...own, ...planted], 3).length, 1);
 });
 
 test('the environment is read in config.ts alone', () => {

@@ -1,16 +1,20 @@
 import type pg from 'pg';
 import { counted } from '../../core/counted.ts';
 import { dimensionSets } from '../../core/dimensions.ts';
+import type { CountedTrace } from '../../core/rollup.ts';
 import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
+import { addedColumns } from '../../query/sums-sql.ts';
 import type { AuditedRollup, AuditedTrace, Auditor } from '../audit.ts';
-import { auditedFromRow } from '../trace-rows.ts';
+import { withStoredSums } from '../audit.ts';
+import { auditedFromRow, countedFromRow } from '../trace-rows.ts';
 import { sumOverNodes } from './cluster.ts';
 import { abandon, ask, connect, run } from './connection.ts';
 import type { Pools, Row, Values } from './connection.ts';
 import { asFailure } from './postgres-failures.ts';
 import { counterFromRow, marksFromRow } from './marks-rows.ts';
-import { ofMarks, ofRollups } from './rollup-statements.ts';
+import type { ChangeMarks } from './marks-rows.ts';
+import { ofChanges, ofMarks, ofRollups } from './rollup-statements.ts';
 import { beginSnapshot } from './snapshot.ts';
 import { ofOneTeam, overAllTeams } from './statements.ts';
 import { groupFromRow } from './tally-statements.ts';
@@ -31,7 +35,7 @@ export function openAuditor({ reading }: Pools): Auditor {
         const result = await look({
           ...counterFromRow(counter),
           marks,
-          traces: tracesOf(client, teamId),
+          traces: tracesOf(client, teamId, await pendingChanges(client, teamId, marks)),
           rollups: rollupsOf(client, teamId, marks.generation),
           // PostgreSQL keeps its indexes right.
           lookups: null,
@@ -66,13 +70,28 @@ export function openAuditor({ reading }: Pools): Auditor {
 const countDamage = `
   select coalesce(sum(checksum_failures), 0) from pg_stat_database where datname = current_database()`;
 
-async function* tracesOf(client: pg.ClientBase, teamId: string): AsyncGenerator<AuditedTrace[]> {
+/** A trace with a change that is not in the rollups yet has its values from before it, which are those that the rollups contain. */
+async function* tracesOf(
+  client: pg.ClientBase,
+  teamId: string,
+  pending: ReadonlyMap<number, CountedTrace>,
+): AsyncGenerator<AuditedTrace[]> {
   for (let seq: number | undefined = -1; seq !== undefined;) {
     const { rows } = await run(client, ofOneTeam.auditTraces, [teamId, seq]);
-    const chunk = rows.map(auditedFromRow);
+    const chunk = rows.map((row) => withStoredSums(auditedFromRow(row), row, pending));
     if (chunk.length > 0) yield chunk;
     seq = chunk.at(-1)?.seq;
   }
+}
+
+/** The values of traces before the first change after the mark. */
+async function pendingChanges(
+  client: pg.ClientBase,
+  teamId: string,
+  { changeNo, seq }: ChangeMarks,
+): Promise<Map<number, CountedTrace>> {
+  const { rows } = await run(client, ofChanges.readPending, [teamId, changeNo, seq]);
+  return new Map(rows.map((row) => [Number(row['seq']), countedFromRow(row)]));
 }
 
 /** Smaller than every key of a rollup. */
@@ -107,8 +126,7 @@ function rollupOf(row: Row): AuditedRollup {
     grain: row['grain'] as number,
     bucket: Number(row['bucket']),
     hash: uuidBytes(row['group_hash'] as string),
-    calls: Number(row['calls']),
-    sums: row['sums'] as Uint8Array,
+    sums: addedColumns.map((name) => BigInt(row[name] as string)),
     latencies: row['latencies'] as Uint8Array,
     group: row['is_error'] === null ? null : groupFromRow(Object.fromEntries(ofSet)),
   };

@@ -4,7 +4,7 @@ import type { TeamMarks } from '../team-marks.ts';
 import { inTransaction, run } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { counterFromRow, marksFromRow } from './marks-rows.ts';
-import { ofMarks, ofRollups } from './rollup-statements.ts';
+import { ofChanges, ofMarks, ofRollups } from './rollup-statements.ts';
 import { ofOneTeam } from './statements.ts';
 
 /**
@@ -62,7 +62,10 @@ export function openGenerations({ writing, begin }: Pools): Generations {
         const { firstSeq } = counterFromRow(
           (await run(client, ofOneTeam.readCounter, [teamId])).rows[0],
         );
-        await run(client, ofMarks.addMarks, [teamId, next, timeZone, false, firstSeq - 1]);
+        const [changes] = (await run(client, ofChanges.readCounter, [teamId])).rows;
+        const changeNo = Number(changes?.['last_change_no'] ?? 0);
+        const values = [teamId, next, timeZone, false, firstSeq - 1, changeNo];
+        await run(client, ofMarks.addMarks, values);
         return { generation: next, others };
       });
       for (const other of others) await remove(teamId, other.generation);
@@ -101,7 +104,7 @@ interface AllMarks {
 }
 
 /** With the locks, nothing is rolled up, and no other transaction adds, removes or activates a generation. */
-export async function lockAllMarks(client: pg.ClientBase, teamId: string): Promise<AllMarks> {
+async function lockAllMarks(client: pg.ClientBase, teamId: string): Promise<AllMarks> {
   // The rows are read after the locks: another transaction may have changed them while this one waited.
   await run(client, ofMarks.lockAllMarks, [teamId]);
   return readAll(client, teamId);

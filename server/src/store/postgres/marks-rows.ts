@@ -15,17 +15,24 @@ export function counterFromRow(row: Row | undefined): TeamCounter {
 }
 
 /** A team that does not exist has no traces, in UTC. */
-const noMarks: TeamMarks = {
+const noMarks = {
   generation: firstGeneration,
   timeZone: defaultTimeZone,
-  rolledSeq: { hot: 0, wide: 0 },
+  seq: 0,
+  changeNo: 0,
 };
 
-export function marksFromRow(row: Row | undefined): TeamMarks {
+export interface ChangeMarks extends TeamMarks {
+  /** The last change that the rollups contain. */
+  changeNo: number;
+}
+
+export function marksFromRow(row: Row | undefined): ChangeMarks {
   if (!row) return noMarks;
   return {
     generation: row['generation'] as number,
     timeZone: row['time_zone'] as string,
-    rolledSeq: { hot: Number(row['hot_seq']), wide: Number(row['wide_seq']) },
+    seq: Number(row['seq']),
+    changeNo: Number(row['change_no']),
   };
 }

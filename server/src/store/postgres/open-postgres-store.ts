@@ -1,8 +1,7 @@
 import type pg from 'pg';
-import { openClock } from '../../core/clock.ts';
 import { Failure, OperatorError } from '../../errors.ts';
+import { limits } from '../../limits.ts';
 import { openSmallTables } from '../small-tables.ts';
-import { defaultRollBounds } from '../store.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
 import { checkServer } from './check-server.ts';
@@ -20,7 +19,6 @@ import { openRepricer } from './repricer.ts';
 import { noRoller, openRoller } from './roller-client.ts';
 import { openSql } from './sql.ts';
 import { openStoreBatch } from './store-batch.ts';
-import type { Tables } from './store-batch.ts';
 import { ensureStoreFunction } from './store-function.ts';
 import { KnownRecordTypes, readRecordTypes } from './trace-records.ts';
 import type { RecordTypes } from './trace-records.ts';
@@ -46,7 +44,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
 
 interface Prepared extends Pick<Pools, 'begin' | 'synchronousCommit'> {
   types: RecordTypes;
-  tables: Omit<Tables, 'types'>;
+  areDistributed: boolean;
 }
 
 /** Checks the server and migrates the schema. */
@@ -65,16 +63,20 @@ async function prepare(
     await migrate(client, address.name, mustExist);
     const areDistributed = (await distributedTables(client)).size > 0;
     // Tools may be run by a user who must not change anything.
-    const haveStoreFunction =
-      role === 'server' && (await ensureStoreFunction(client, areDistributed));
+    if (role === 'server') await ensureStoreFunction(client, areDistributed).catch(passIfRefused);
     const types = await readRecordTypes(client);
     client.release();
     const { synchronousCommit } = traits;
-    return { begin, synchronousCommit, types, tables: { areDistributed, haveStoreFunction } };
+    return { begin, synchronousCommit, types, areDistributed };
   } catch (error) {
     client.release(true);
     throw error;
   }
+}
+
+/** A node of a cluster may not respond. Then the first write tries again. */
+function passIfRefused(error: unknown): void {
+  if (error instanceof OperatorError) throw error;
 }
 
 /** A replica is read-only too. */
@@ -82,25 +84,32 @@ const readAccess = "select current_setting('transaction_read_only') as read_only
 
 function assemble(
   pools: Pools,
-  { types, tables }: Pick<Prepared, 'types' | 'tables'>,
+  { types, areDistributed }: Pick<Prepared, 'types' | 'areDistributed'>,
   options: PostgresOptions,
 ): Store {
   const { url, role, clock, onClockJump = () => {}, onRollFailed = () => {} } = options;
   const { onRoll, onCommit } = options;
-  const { rolling = 'automatic', rollBounds: bounds = defaultRollBounds } = options;
+  const { rolling = 'automatic', rollTailRows = limits.rollTailRows } = options;
   const { begin, naming } = pools;
   const roller =
     rolling === 'manual'
       ? noRoller
       : openRoller(
-          { url, role, begin, naming, bounds, isReporting: onRoll !== undefined },
+          {
+            url,
+            role,
+            begin,
+            naming,
+            rowsMin: rollTailRows,
+            isReporting: onRoll !== undefined,
+          },
           onRollFailed,
           onRoll ?? (() => {}),
         );
   const onStored = roller.written;
-  const known = { ...tables, types: new KnownRecordTypes(pools.writing, types) };
-  const store = openStoreBatch(pools, openClock(clock), known, { onClockJump, onStored });
-  const writer = new Writer(store, tables.areDistributed, onCommit);
+  const tables = { areDistributed, types: new KnownRecordTypes(pools.writing, types) };
+  const store = openStoreBatch(pools, clock, tables, { onClockJump, onStored });
+  const writer = new Writer(store, areDistributed, onCommit);
   const sql = openSql(pools);
   const keyUses = openKeyUses(sql);
   return {

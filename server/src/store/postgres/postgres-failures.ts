@@ -24,8 +24,8 @@ const states = {
   queryCancelled: '57014',
   adminShutdown: '57P01',
   typeMismatch: '42804',
-  divisionByZero: '22012',
-  uniqueViolation: '23505',
+  functionMissing: '42883',
+  notInState: '55000',
   statementUnknown: '26000',
   statementKnown: '42P05',
 };
@@ -43,7 +43,8 @@ const storeClasses = new Set([
 ]);
 
 export function failureOf(error: unknown): StoreFailure {
-  if (error instanceof ConnectionLost || isNameUnknown(error) || isTypeMismatch(error)) {
+  const mayBeRepaired = [isNameUnknown, isTypeMismatch, isFunctionMissing];
+  if (error instanceof ConnectionLost || mayBeRepaired.some((is) => is(error))) {
     return { code: 'store_unavailable', isOfStore: true, isWorthRetry: true };
   }
   const state = stateOf(error);
@@ -84,22 +85,14 @@ export function isTypeMismatch(error: unknown): boolean {
   return stateOf(error) === states.typeMismatch;
 }
 
-/** A transaction that was sent at once has found another counter, a request that was stored before, or a team that it names locked. */
-export function isNotAsExpected(error: unknown): boolean {
-  const state = stateOf(error);
-  if (state === states.lockNotAvailable) return teamInDetail(error) !== null;
-  return state === states.divisionByZero || state === states.uniqueViolation;
+/** The function that stores traces was dropped. Nothing was done. */
+export function isFunctionMissing(error: unknown): boolean {
+  return stateOf(error) === states.functionMissing;
 }
 
-/** The first id in the details of an error: the team that was not as expected, or locked. Null if there is none. */
-export function teamInDetail(error: unknown): string | null {
-  const detail = error instanceof pg.DatabaseError ? error.detail : undefined;
-  return /[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/.exec(detail ?? '')?.[0] ?? null;
-}
-
-/** Whether it is the counter of the team. */
-export function isOtherCounter(error: unknown): boolean {
-  return stateOf(error) === states.divisionByZero;
+/** The function that stores traces has found that a team was moved to another node of the cluster. Nothing is stored. */
+export function isOnOtherNode(error: unknown): boolean {
+  return stateOf(error) === states.notInState;
 }
 
 /** An error that PostgreSQL or an extension has no class for, such as one between the nodes of a cluster. */

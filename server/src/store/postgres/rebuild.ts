@@ -1,5 +1,4 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import type { RollSpeed } from '../../core/dimensions.ts';
 import { limits } from '../../limits.ts';
 import { anotherRebuild } from '../roller.ts';
 import type { Roller } from '../roller.ts';
@@ -10,6 +9,8 @@ import { marksFromRow } from './marks-rows.ts';
 import { asFailure } from './postgres-failures.ts';
 import { openFittingRolls } from './roll.ts';
 import { ofMarks } from './rollup-statements.ts';
+
+const firstRows = 256;
 
 /** Rolling on demand: for tests and tools. Servers roll in a thread of their own. */
 export function openOnDemandRoller(pools: Pools): Roller {
@@ -22,30 +23,24 @@ export function openOnDemandRoller(pools: Pools): Roller {
     { generation, timeZone }: { generation: number; timeZone: string },
     onProgress: (rolled: number, total: number) => void,
   ): Promise<void> {
-    const filled: Record<RollSpeed, number> = { hot: 0, wide: 0 };
-    // The small sets again at the end: most reads need them, so their tail should be short when the generation becomes active.
-    for (const speed of ['hot', 'wide', 'hot'] as const) {
-      for (;;) {
-        const startMs = performance.now();
-        const rolled = await roll({ teamId, speed }, limits.rebuildRowsMax, {
-          generation,
-        });
-        const { marks: now, counter } = rolled;
-        if (now?.timeZone !== timeZone) throw anotherRebuild();
-        const before = counter.firstSeq - 1;
-        filled[speed] = now.rolledSeq[speed] - before;
-        onProgress(Math.floor((filled.hot + filled.wide) / 2), counter.lastSeq - before);
-        if (now.rolledSeq[speed] >= counter.lastSeq) break;
-        // So that the rebuild uses at most half of the database's time.
-        await delay(performance.now() - startMs);
-      }
+    // Small at first, so that there is progress to show soon.
+    for (let rowsMax = firstRows; ; rowsMax = Math.min(2 * rowsMax, limits.rollRowsMax)) {
+      const startMs = performance.now();
+      const { marks, counter, lastChangeNo } = await roll(teamId, rowsMax, { generation });
+      if (marks?.timeZone !== timeZone) throw anotherRebuild();
+      const before = counter.firstSeq - 1;
+      const seq = marks.seq;
+      onProgress(seq - before, counter.lastSeq - before);
+      if (seq >= counter.lastSeq && marks.changeNo >= lastChangeNo) return;
+      // So that the rebuild uses at most half of the database's time.
+      await delay(performance.now() - startMs);
     }
   }
 
   return {
-    async roll(teamId, speed, rowsMax) {
+    async roll(teamId, rowsMax) {
       try {
-        return (await roll({ teamId, speed }, rowsMax, 'active')).rows;
+        return (await roll(teamId, rowsMax, 'active')).rows;
       } catch (error) {
         throw asFailure(error);
       }

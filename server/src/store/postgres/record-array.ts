@@ -34,7 +34,8 @@ export class RecordArray {
     this.#at += 1;
   }
 
-  int2(value: number): void {
+  int2(value: number | null): void {
+    if (value === null) return this.none(oids.int2);
     this.#head(oids.int2, 2, 2);
     this.#view.setInt16(this.#at, value);
     this.#at += 2;

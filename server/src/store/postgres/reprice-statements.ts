@@ -23,7 +23,9 @@ export const readCostStatements: Readonly<Record<CostScope, string>> = {
 
 export const ofRepricing = {
   changeCosts: `
-    update traces t set ${amountColumn} = u.amount, ${sourceColumn} = u.source
-    from unnest($2::bigint[], $3::double precision[], $4::text[]) as u(seq, amount, source)
+    update traces t set ${amountColumn} = u.amount, ${sourceColumn} = u.source,
+      cost_micros = u.micros, cost_picos = u.picos
+    from unnest($2::bigint[], $3::double precision[], $4::text[], $5::bigint[], $6::integer[])
+      as u(seq, amount, source, micros, picos)
     where t.team_id = $1 and t.seq = u.seq`,
 };

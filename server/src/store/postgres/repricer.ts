@@ -1,32 +1,25 @@
 import type pg from 'pg';
-import { calendarOf } from '../../core/calendar.ts';
-import { rollupChanges } from '../../core/cost-changes.ts';
 import type { CostChange, RepricedTrace } from '../../core/cost-changes.ts';
-import type { RollSpeed } from '../../core/dimensions.ts';
+import { costOf } from '../../core/trace-cost.ts';
 import { limits } from '../../limits.ts';
 import { amountColumn, sourceColumn } from '../reprice-sql.ts';
 import { saveRun } from '../reprice-runs.ts';
-import type { RepriceOutcome, RepriceRun, RepriceRuns, Repricer } from '../repricer.ts';
+import type { RepriceDecision, RepriceRun, RepriceRuns, Repricer } from '../repricer.ts';
 import { RollSize } from '../roll-size.ts';
-import { deltasOf } from '../rollup-rows.ts';
 import { countedFromRow } from '../trace-rows.ts';
-import type { TeamMarks } from '../team-marks.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import { ask, inTransaction, run as runOn } from './connection.ts';
 import type { Pools, Row, Values } from './connection.ts';
-import { lockAllMarks } from './generations.ts';
 import { ofRepricing, readCostStatements } from './reprice-statements.ts';
-import { writeRollups } from './roll.ts';
+import { ofChanges } from './rollup-statements.ts';
 import { runSteps } from './sql.ts';
-
-const speeds: readonly RollSpeed[] = ['hot', 'wide'];
 
 export function openRepricer({
   reading,
   writing,
   begin,
 }: Pools): Omit<Repricer, keyof RepriceRuns> {
-  const size = new RollSize(limits.postgresRollMsTarget, limits.rollRowsMin);
+  const size = new RollSize(limits.repriceMsTarget, limits.rollRowsMin);
 
   return {
     async repriceWindow(run) {
@@ -42,22 +35,16 @@ export function openRepricer({
       const outcome = await inTransaction(
         writing,
         begin,
-        async (client): Promise<RepriceOutcome> => {
-          const { active, inactive } = await lockAllMarks(client, run.teamId);
-          if (speeds.some((speed) => active.rolledSeq[speed] < toSeq)) return { kind: 'behind' };
+        async (client): Promise<RepriceDecision> => {
+          const changeNo = await lockChanges(client, run.teamId);
           const { text, values } = costsOf(run, toSeq, limits.repriceWindowRows);
           const decided = decide((await runOn(client, text, values)).rows.map(repricedFromRow));
-          await changeCosts(client, run.teamId, decided.changes);
-          // Generations before the active one are being removed.
-          const building = inactive.filter(({ generation }) => generation > active.generation);
-          for (const marks of [active, ...building]) {
-            await adjust(client, run.teamId, marks, decided.changes);
-          }
+          await changeCosts(client, run.teamId, changeNo, decided.changes);
           await runSteps(client, saveRun(decided.run, savedSeq));
-          return { kind: 'done', ...decided };
+          return decided;
         },
       );
-      if (outcome.kind === 'done') size.note(outcome.changes.length, performance.now() - startMs);
+      size.note(outcome.changes.length, performance.now() - startMs);
       return outcome;
     },
   };
@@ -79,29 +66,35 @@ function repricedFromRow(row: Row): RepricedTrace {
   return Object.assign(countedFromRow(row), { seq: Number(row['seq']) });
 }
 
+/** The number of the last change of a team. */
+async function lockChanges(client: pg.ClientBase, teamId: string): Promise<number> {
+  await runOn(client, ofChanges.addCounter, [teamId]);
+  const [row] = (await runOn(client, ofChanges.lockCounter, [teamId])).rows;
+  return Number(row?.['last_change_no']);
+}
+
+/** Logs each change for the rollups. */
 async function changeCosts(
   client: pg.ClientBase,
   teamId: string,
+  lastChangeNo: number,
   changes: readonly CostChange[],
 ): Promise<void> {
+  if (changes.length === 0) return;
+  const seqs = arrayOfPlain(changes.map(({ trace }) => trace.seq));
+  const logged = [teamId, lastChangeNo, seqs, Date.now() * 1000];
+  const parts = changes.map(({ cost }) => costOf(cost));
+  const keptUs = (Date.now() - limits.changesKeptMs) * 1000;
+  await runOn(client, ofChanges.prune, [teamId, keptUs, 4 * changes.length]);
+  await runOn(client, ofChanges.logBefore, logged);
   await runOn(client, ofRepricing.changeCosts, [
     teamId,
-    arrayOfPlain(changes.map(({ trace }) => trace.seq)),
+    seqs,
     arrayOfPlain(changes.map(({ cost }) => cost[amountColumn])),
     arrayOfText(changes.map(({ cost }) => cost[sourceColumn])),
+    arrayOfPlain(parts.map((part) => part?.micros ?? null)),
+    arrayOfPlain(parts.map((part) => part?.picos ?? null)),
   ]);
-}
-
-async function adjust(
-  client: pg.ClientBase,
-  teamId: string,
-  { generation, timeZone, rolledSeq }: TeamMarks,
-  changes: readonly CostChange[],
-): Promise<void> {
-  for (const speed of speeds) {
-    // What is after the mark is added later, with the new cost.
-    const rolled = changes.filter(({ trace }) => trace.seq <= rolledSeq[speed]);
-    const differences = rollupChanges(rolled, speed, calendarOf(timeZone));
-    await writeRollups(client, teamId, generation, deltasOf(differences), null);
-  }
+  await runOn(client, ofChanges.logAfter, logged);
+  await runOn(client, ofChanges.moveCounter, [teamId, lastChangeNo + 2 * changes.length]);
 }

@@ -1,29 +1,33 @@
 import type pg from 'pg';
 import { calendarOf } from '../../core/calendar.ts';
-import { dimensionFields } from '../../core/dimensions.ts';
-import type { RollSpeed } from '../../core/dimensions.ts';
+import { dimensionFields, dimensionSets } from '../../core/dimensions.ts';
+import { mergeLatencies } from '../../core/latency-blob.ts';
 import { RollupFold } from '../../core/rollup.ts';
+import type { Rollup } from '../../core/rollup.ts';
 import { uuidText } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
-import { missingRollup } from '../repricer.ts';
-import { addedTo, deltasOf } from '../rollup-rows.ts';
-import type { RollupDelta, RollupRow } from '../rollup-rows.ts';
+import { addedColumns } from '../../query/sums-sql.ts';
+import { addedValues } from '../added-values.ts';
+import { deltasOf } from '../rollup-deltas.ts';
+import type { RollupDelta } from '../rollup-deltas.ts';
 import type { TeamCounter } from '../sequencer.ts';
-import type { TeamMarks } from '../team-marks.ts';
 import { countedFromRow } from '../trace-rows.ts';
 import { arrayOfPlain, arrayOfText } from './array-literal.ts';
 import { abandon, beginOn, connect, run as runWithin } from './connection.ts';
 import type { Begin, Values } from './connection.ts';
 import { counterFromRow, marksFromRow } from './marks-rows.ts';
-import { isCancelled } from './postgres-failures.ts';
-import { ofMarks, ofRollups } from './rollup-statements.ts';
+import type { ChangeMarks } from './marks-rows.ts';
+import { isCancelled, isLockTimeout } from './postgres-failures.ts';
+import { ofChanges, ofMarks, ofRollups } from './rollup-statements.ts';
 import { ofOneTeam } from './statements.ts';
 
 export interface Rolled {
+  /** Traces and changes that were added. */
   rows: number;
   /** Null if another process is rolling up the team, or if there is no such generation. */
-  marks: TeamMarks | null;
+  marks: ChangeMarks | null;
   counter: TeamCounter;
+  lastChangeNo: number;
 }
 
 /** Which rollups are filled: those of the active generation, if no other process is busy with them or after it; or of another one. */
@@ -41,69 +45,91 @@ function run(client: pg.ClientBase, text: string, values: Values = []) {
   return runWithin(client, text, values, answerMsMax);
 }
 
-export type FittingRoll = (
-  job: { teamId: string; speed: RollSpeed },
-  rowsMax: number,
-  target: RollTarget,
-) => Promise<Rolled>;
+export type FittingRoll = (teamId: string, rowsMax: number, target: RollTarget) => Promise<Rolled>;
 
-/** Rolls of tools: after one that took too long, fewer traces at once from then on. */
+/**
+ * Rolls of tools: after one that took too long, fewer traces at once from then on. A process that was killed may have left a statement that still
+ * holds the mark, so they wait for longer than one lock timeout.
+ */
 export function openFittingRolls(via: RollPlace): FittingRoll {
-  const fitting: Record<RollSpeed, number> = { hot: Infinity, wide: Infinity };
-  return async (job, rowsMax, target) => {
-    for (;;) {
-      const rows = Math.min(rowsMax, fitting[job.speed]);
+  let fitting = Infinity;
+  return async (teamId, rowsMax, target) => {
+    for (let attempt = 1; ;) {
+      const rows = Math.min(rowsMax, fitting);
       try {
-        return await rollOnce(via, job, rows, target);
+        return await roll(via, teamId, rows, target);
       } catch (error) {
+        if (isLockTimeout(error) && attempt < limits.postgresAttemptsMax) {
+          attempt += 1;
+          continue;
+        }
         if (!isCancelled(error) || rows <= limits.rollRowsMin) throw error;
-        fitting[job.speed] = Math.max(limits.rollRowsMin, rows >> 1);
+        fitting = Math.max(limits.rollRowsMin, rows >> 1);
       }
     }
   };
 }
 
 /**
- * Adds the next traces of a team to its rollups in one transaction. The lock on the marks keeps other rollers away; writers never
- * touch that row.
+ * Adds changes of traces that are rolled up already, and the next traces with their present values, in one transaction. Its first statement
+ * locks the mark, which keeps other rollers away; writers never touch that row. Each statement has a snapshot of its own, so a roller that has
+ * waited for the lock sees what the one before it did. The present values of traces contain every change in their snapshot, so they are read with
+ * the number of the last one, and are added only together with all changes up to it.
  */
-export async function rollOnce(
+export async function roll(
   { pool, begin }: RollPlace,
-  { teamId, speed }: { teamId: string; speed: RollSpeed },
+  teamId: string,
   rowsMax: number,
   target: RollTarget,
 ): Promise<Rolled> {
   const client = await connect(pool);
   try {
-    // The counter is read before the traces, so every trace that it counts is seen.
-    const [, locked, counted] = await Promise.all([
+    const [, locked, counted, changed] = await Promise.all([
       beginOn(client, [...begin, notForTheDisk]),
       lockMarks(client, teamId, target),
       run(client, ofOneTeam.readCounter, [teamId]),
+      run(client, ofChanges.readCounter, [teamId]),
     ]);
     const counter = counterFromRow(counted.rows[0]);
+    const loggedNo = Number(changed.rows[0]?.['last_change_no'] ?? 0);
     const [row] = locked.rows;
     const marks = row ? marksFromRow(row) : null;
-    const fromSeq = marks?.rolledSeq[speed] ?? counter.lastSeq;
-    const toSeq = Math.min(counter.lastSeq, fromSeq + rowsMax);
-    if (!marks || toSeq <= fromSeq) {
+    if (!marks) {
       await run(client, 'commit');
       client.release();
-      return { rows: 0, marks, counter };
+      return { rows: 0, marks, counter, lastChangeNo: loggedNo };
     }
-    const fold = new RollupFold(speed, calendarOf(marks.timeZone));
-    const { rows } = await run(client, ofRollups.readNextTraces, [teamId, fromSeq, toSeq]);
-    for (const trace of rows) fold.add(countedFromRow(trace));
-    const addGroups = typeof target === 'object' ? ofRollups.replaceGroups : ofRollups.addGroups;
-    await writeRollups(client, teamId, marks.generation, deltasOf(fold.rollups()), addGroups);
-    const setSeq = speed === 'hot' ? ofMarks.setHotSeq : ofMarks.setWideSeq;
-    await Promise.all([
-      run(client, setSeq, [teamId, marks.generation, toSeq]),
-      run(client, 'commit'),
-    ]);
+    const before = { seq: marks.seq, changeNo: marks.changeNo };
+    const areAllChanges = loggedNo - before.changeNo <= rowsMax;
+    const lastSeq = areAllChanges ? Math.max(counter.lastSeq, before.seq) : before.seq;
+    const toSeq = Math.min(lastSeq, before.seq + rowsMax);
+    const traces =
+      toSeq > before.seq
+        ? (await run(client, ofRollups.readNextTraces, [teamId, before.seq, toSeq])).rows
+        : [];
+    const lastChangeNo = Number(traces[0]?.['last_change_no'] ?? loggedNo);
+    const changeNo = areAllChanges ? lastChangeNo : before.changeNo + rowsMax;
+    const rows = changeNo - before.changeNo + toSeq - before.seq;
+    if (rows > 0) {
+      const calendar = calendarOf(marks.timeZone);
+      const added = new RollupFold(dimensionSets, calendar);
+      const removed = new RollupFold(dimensionSets, calendar);
+      const changes =
+        changeNo > before.changeNo
+          ? await run(client, ofChanges.readNext, [teamId, before.changeNo, changeNo, before.seq])
+          : null;
+      for (const change of changes?.rows ?? []) {
+        (Number(change['weight']) > 0 ? added : removed).add(countedFromRow(change));
+      }
+      for (const trace of traces) added.add(countedFromRow(trace));
+      const addGroups = typeof target === 'object' ? ofRollups.replaceGroups : ofRollups.addGroups;
+      await addRollups(client, teamId, marks.generation, added.rollups(), 1, addGroups);
+      await addRollups(client, teamId, marks.generation, removed.rollups(), -1, addGroups);
+      await run(client, ofMarks.move, [teamId, marks.generation, toSeq, changeNo]);
+    }
+    await run(client, 'commit');
     client.release();
-    const rolledSeq = { ...marks.rolledSeq, [speed]: toSeq };
-    return { rows: toSeq - fromSeq, marks: { ...marks, rolledSeq }, counter };
+    return { rows, marks: { ...marks, seq: toSeq, changeNo }, counter, lastChangeNo };
   } catch (error) {
     await abandon(client, error);
     throw error;
@@ -119,39 +145,40 @@ function lockMarks(client: pg.ClientBase, teamId: string, target: RollTarget) {
 /** If a crash loses the last rolls, marks and rollups are both older, and the traces are rolled up again. So no roll waits for the disk. */
 const notForTheDisk = 'set local synchronous_commit = off';
 
-/** Adds to rollups. Those that do not exist yet are added together with their groups; without a statement for groups, all must exist. */
-export async function writeRollups(
+/** Adds to rollups, or takes away from them. Those that do not exist yet are added together with their groups. */
+async function addRollups(
   client: pg.ClientBase,
   teamId: string,
   generation: number,
-  deltas: readonly RollupDelta[],
-  addGroups: string | null,
+  rollups: readonly Rollup[],
+  sign: 1 | -1,
+  addGroups: string,
 ): Promise<void> {
+  const deltas = deltasOf(rollups);
   if (deltas.length === 0) return;
-  const stored = await run(client, ofRollups.readRows, [teamId, generation, ...keysOf(deltas)]);
+  const keys = keysOf(deltas);
+  const stored = await run(client, ofRollups.readLatencies, [teamId, generation, ...keys]);
   const found = new Map(
-    stored.rows.map((row) => [
-      Number(row['at']),
-      {
-        calls: Number(row['calls']),
-        sums: row['sums'] as Uint8Array,
-        latencies: row['latencies'] as Uint8Array,
-      },
-    ]),
+    stored.rows.map((row) => [Number(row['at']), row['latencies'] as Uint8Array]),
   );
-
-  const added = deltas.filter((_, i) => !found.has(i + 1));
-  if (addGroups === null && added.length > 0) throw missingRollup();
-  const rows = deltas.map((delta, i) => addedTo(found.get(i + 1), delta));
+  const histograms = deltas.map(({ latencies }, i) => {
+    const counts = sign === 1 ? latencies : latencies.map(([bin, count]) => [bin, -count] as const);
+    return mergeLatencies(found.get(i + 1) ?? new Uint8Array(), counts);
+  });
+  const newDeltas = deltas.filter((_, i) => !found.has(i + 1));
   await Promise.all([
-    run(client, ofRollups.writeRows, [teamId, generation, ...rowValues(rows)]),
-    ...(addGroups !== null && added.length > 0
-      ? [run(client, addGroups, [teamId, ...groupValues(added)])]
-      : []),
+    run(client, ofRollups.addRows, [
+      teamId,
+      generation,
+      ...rangesOf(histograms, keys),
+      ...sumsOf(deltas, sign),
+    ]),
+    ...(newDeltas.length > 0 ? [run(client, addGroups, [teamId, ...groupValues(newDeltas)])] : []),
+    ...(sign === -1 ? [run(client, ofRollups.removeEmpty, [teamId, generation, ...keys])] : []),
   ]);
 }
 
-function keysOf(rows: readonly Pick<RollupRow, 'set' | 'grain' | 'bucket' | 'hash'>[]): Values {
+function keysOf(rows: readonly RollupDelta[]): Values {
   return [
     arrayOfPlain(rows.map(({ set }) => set)),
     arrayOfPlain(rows.map(({ grain }) => grain)),
@@ -160,22 +187,22 @@ function keysOf(rows: readonly Pick<RollupRow, 'set' | 'grain' | 'bucket' | 'has
   ];
 }
 
-/** All sums and histograms are one parameter, and each row has its range in it. */
-function rowValues(rows: readonly RollupRow[]): Values {
+/** All histograms as one parameter, the keys, and the range of each histogram. */
+function rangesOf(histograms: readonly Uint8Array[], keys: Values): Values {
   let next = 1;
-  const starts: number[] = [];
-  for (const { sums, latencies } of rows) {
-    starts.push(next);
-    next += sums.length + latencies.length;
-  }
+  const starts = histograms.map(({ length }) => (next += length) - length);
   return [
-    Buffer.concat(rows.flatMap(({ sums, latencies }) => [sums, latencies])),
-    ...keysOf(rows),
-    arrayOfPlain(rows.map(({ calls }) => calls)),
+    Buffer.concat(histograms),
+    ...keys,
     arrayOfPlain(starts),
-    arrayOfPlain(rows.map(({ sums }) => sums.length)),
-    arrayOfPlain(rows.map(({ latencies }) => latencies.length)),
+    arrayOfPlain(histograms.map(({ length }) => length)),
   ];
+}
+
+/** One array for each of the added columns. */
+function sumsOf(deltas: readonly RollupDelta[], sign: 1 | -1): Values {
+  const values = deltas.map(({ measures }) => addedValues(measures, sign));
+  return addedColumns.map((_, i) => arrayOfPlain(values.map((own) => String(own[i]))));
 }
 
 /** Each group once, ordered by its hash, so that two rollers of different generations cannot deadlock. */

@@ -51,7 +51,7 @@ export function openRoller(
       else onRoll(message.report);
     });
     worker.on('error', (error) => {
-      onRollFailed({ teamId: 'every team', speed: 'hot', reason: messageOf(error) });
+      onRollFailed({ teamId: 'every team', reason: messageOf(error) });
     });
     worker.on('exit', () => {
       thread = null;

@@ -1,13 +1,14 @@
 import type { Begin } from './connection.ts';
 import type { Naming } from './statement-names.ts';
-import type { RollBounds, RollFailure, RollReport, StoreOptions } from '../store.ts';
+import type { RollFailure, RollReport, StoreOptions } from '../store.ts';
 
 export interface RollerData {
   url: string;
   role: StoreOptions['role'];
   begin: Begin;
   naming: Naming;
-  bounds: RollBounds;
+  /** A tail of so many traces is rolled up at once. */
+  rowsMin: number;
   /** Whether anybody asked for reports. */
   isReporting: boolean;
 }

@@ -9,32 +9,9 @@ import type { QueryStatement } from './tally-statements.ts';
 /** Every statement of such a transaction sees the same snapshot. */
 export const beginSnapshot = 'begin isolation level repeatable read read only';
 
-/** A short read ends by itself too, and before the driver gives up its connection. */
-const beginBriefSnapshot = `${beginSnapshot}; set local statement_timeout = ${limits.postgresBriefReadMsMax}`;
-
 /** A read that may take long ends by itself, even if the server that asked has gone. */
 function beginLongSnapshot(msMax: number): string {
   return `${beginSnapshot}; set local statement_timeout = ${msMax}; set local cursor_tuple_fraction = 1`;
-}
-
-/** Runs short reads in one transaction. `begun` need not be awaited before the first statement is sent. */
-export async function inSnapshot<T>(
-  pool: pg.Pool,
-  work: (client: pg.PoolClient, begun: Promise<pg.QueryResult<Row>>) => Promise<T>,
-): Promise<T> {
-  const client = await connect(pool);
-  try {
-    const begun = run(client, beginBriefSnapshot);
-    // It is awaited by the work; until then a rejection must not count as unhandled.
-    begun.catch(() => {});
-    const result = await work(client, begun);
-    await run(client, 'commit');
-    client.release();
-    return result;
-  } catch (error) {
-    await abandon(client, error);
-    throw error;
-  }
 }
 
 /** A snapshot that is read in chunks, so that it is never completely in memory. */

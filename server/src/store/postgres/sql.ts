@@ -10,7 +10,7 @@ export const dialect: Dialect = {
   counterOfTeam: 'c.team_id = t.id',
   firstMarks: (teamId, timeZone) => ({
     text: ofMarks.addMarks,
-    values: [teamId, firstGeneration, timeZone, 'true', 0],
+    values: [teamId, firstGeneration, timeZone, 'true', 0, 0],
   }),
 };
 

@@ -7,11 +7,9 @@ import {
   payloadColumns as columnsOfPayloads,
   shortColumns as narrowAndId,
   traceColumns as columnsOfTrace,
+  addedColumns,
 } from '../trace-rows.ts';
 import type { ListRequest } from '../trace-reader.ts';
-import { insertOfTeam, insertsOfFew } from './columns-insert.ts';
-import type { ColumnsInsert } from './columns-insert.ts';
-import { payloadsInsert, tracesInsert } from './trace-columns.ts';
 
 /**
  * The statements on traces; those on rollups are in `rollup-statements.ts`. If a table is distributed by team, each
@@ -38,63 +36,39 @@ export const replaceRequest = `
       body_hash = excluded.body_hash, first_seq = excluded.first_seq, count = excluded.count,
       rejected = excluded.rejected, expires_at_us = excluded.expires_at_us`;
 
-const requestsInsert: ColumnsInsert = {
-  table: 'idempotency',
-  columns: ['key_hash', 'body_hash', 'first_seq', 'count', 'rejected', 'expires_at_us'],
-  sent: [
-    ['key_hash', 'text[]'],
-    ['body_hash', 'text[]'],
-    ['first_seq', 'bigint[]'],
-    ['count', 'integer[]'],
-    ['rejected', 'text[]'],
-    ['expires_at_us', 'bigint[]'],
-  ],
-  firstArray: 2,
-  values: (of) => requestsInsert.columns.map(of),
-};
-
-/** By table, for 1, 2, 3 … rows. */
-export const fewOfOneTeam = {
-  traces: insertsOfFew(tracesInsert),
-  payloads: insertsOfFew(payloadsInsert),
-};
+/** A plain `select from unnest` would run on the coordinator; joined with the team's counter it runs on the team's shard. */
+function insertRecords(table: string, columns: string): string {
+  const values = columns.split(', ').map((name) => `u.${name}`);
+  return `
+    insert into ${table} (team_id, seq, ${columns}) select c.team_id, u.seq, ${values.join(', ')}
+    from team_counters c, unnest($2::${table}[]) as u where c.team_id = $1`;
+}
 
 const writing = {
   lockCounter: `
-    select first_seq, last_seq, last_created_at_us, fence from team_counters where team_id = $1 for update`,
+    select first_seq, last_seq, last_created_at_us from team_counters where team_id = $1 for update`,
 
   addCounter: `
     insert into team_counters (team_id, first_seq, last_seq, last_created_at_us)
     values ($1, $2::bigint, $2::bigint - 1, 0) on conflict (team_id) do nothing`,
 
-  insertTraces: insertOfTeam(tracesInsert),
+  insertTraces: insertRecords('traces', `${narrowAndId}, ${addedColumns}`),
 
-  insertPayloads: insertOfTeam(payloadsInsert),
+  insertPayloads: insertRecords('trace_payloads', columnsOfPayloads),
 
   moveCounter: `
     update team_counters set last_seq = $2, last_created_at_us = $3 where team_id = $1`,
 
-  /** From now on, a transaction that was sent before and is executed later finds another counter than it expects. */
-  moveFence: `update team_counters set fence = fence + 1 where team_id = $1`,
-
-  findRequests: `
-    select key_hash, body_hash, first_seq, count, rejected from idempotency
-    where team_id = $1 and key_hash = any($2::text[]) and expires_at_us > $3`,
-
-  // A few at a time, so that a transaction does not take long after a busy day.
-  forgetRequests: `
-    delete from idempotency where team_id = $1 and key_hash in (
-      select key_hash from idempotency where team_id = $1 and expires_at_us <= $2
-      limit $3)`,
-
-  takeRequests: `${insertOfTeam(requestsInsert)} ${replaceRequest}`,
+  takeRequests: `
+    insert into idempotency (team_id, key_hash, body_hash, first_seq, count, rejected, expires_at_us)
+    select c.team_id, u.* from team_counters c,
+      unnest($2::text[], $3::text[], $4::bigint[], $5::integer[], $6::text[], $7::bigint[]) as u
+    where c.team_id = $1 ${replaceRequest}`,
 };
 
 const reading = {
   readCounter: `
     select first_seq, last_seq, last_created_at_us from team_counters where team_id = $1`,
-
-  findTrace: `select 1 from traces where team_id = $1 and id = $2`,
 
   readTrace: `select ${traceColumns} from ${wholeTraces} where t.team_id = $1 and id = $2`,
 
@@ -112,6 +86,7 @@ const reading = {
     order by key_hash limit ${limits.moveRowsMax}`,
 
   auditTraces: readInChunks('asc', payloadNames, limits.auditChunkBytes, {
+    more: addedColumns.split(', '),
     which: `t.seq > $2 order by t.seq limit ${limits.auditChunkRows}`,
   }),
 };
@@ -124,12 +99,17 @@ function readInChunks(
   order: 'asc' | 'desc',
   payloads: readonly PayloadName[],
   bytesMax: number,
-  { which = 't.seq between $2 and $3', isCut = false, place = 'seq' } = {},
+  {
+    which = 't.seq between $2 and $3',
+    isCut = false,
+    place = 'seq',
+    more = [],
+  }: { which?: string; isCut?: boolean; place?: string; more?: readonly string[] } = {},
 ) {
   const lengths = payloads.map((name) => `coalesce(octet_length(${name}), 0)`).join(' + ') || '0';
   const isWhole = payloads.length === payloadNames.length && !isCut;
   const stored = ['zstd_mask', ...(isWhole ? ['checksum'] : [])];
-  const plain = [narrowAndId, ...stored];
+  const plain = [narrowAndId, ...more, ...stored];
   const source = tracesWith([...stored, ...payloads].join(', '));
   const read = isCut
     ? [
@@ -217,13 +197,14 @@ function combinationsOf<T>(names: readonly T[]): T[][] {
 
 export const overAllTeams = {
   findOrphans: `
-    select o.team_id from (select distinct team_id from traces union select distinct team_id from rollup_rows) as o
+    select o.team_id from (select distinct team_id from traces union select distinct team_id from rollups) as o
     where o.team_id not in (select id from teams)`,
   // Teams with traces that are not rolled up, for example because a server was killed; the longest tails first.
   findTails: `
-    select c.team_id, c.last_seq, m.generation, m.time_zone, m.hot_seq, m.wide_seq
-    from team_counters c join team_marks m on m.team_id = c.team_id
-    where m.is_active and (m.hot_seq < c.last_seq or m.wide_seq < c.last_seq)
-    order by c.last_seq - least(m.hot_seq, m.wide_seq) desc
+    select c.team_id, c.last_seq, coalesce(n.last_change_no, 0) as last_change_no, m.generation, m.time_zone, m.seq, m.change_no
+    from team_counters c join roll_marks m on m.team_id = c.team_id
+      left join change_counters n on n.team_id = c.team_id
+    where m.is_active and (m.seq < c.last_seq or m.change_no < n.last_change_no)
+    order by c.last_seq - m.seq desc
     limit ${limits.rollSweepTeamsMax}`,
 };

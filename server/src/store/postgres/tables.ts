@@ -18,10 +18,13 @@ export const tablesByTeam = [
   'team_counters',
   'traces',
   'trace_payloads',
-  'team_marks',
-  'rollup_rows',
+  'trace_changes',
+  'change_counters',
+  'roll_marks',
+  'rollups',
   'rollup_groups',
   'idempotency',
+  'store_calls',
   'reprice_runs',
 ] as const;
 

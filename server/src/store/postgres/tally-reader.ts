@@ -1,44 +1,36 @@
-import { setTimeout as delay } from 'node:timers/promises';
 import { calendarOf } from '../../core/calendar.ts';
 import type { Calendar } from '../../core/calendar.ts';
 import { FairQueue } from '../../core/fair-queue.ts';
 import { hasMetadataFilter, matchesMetadata } from '../../core/query.ts';
 import type { Tally, TallyQuery } from '../../core/query.ts';
-import { planQuery } from '../../core/query-plan.ts';
+import { isWideField } from '../../core/dimensions.ts';
+import { planQuery, splitAtDays } from '../../core/query-plan.ts';
+import type { RankOrder, Report } from '../../core/report.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
-import { defaultTimeZone } from '../team-marks.ts';
+import { sumNames } from '../../query/sums-sql.ts';
+import type { SumsQuestion } from '../../query/sums-sql.ts';
+import { SumList, reportOfSums, talliesOf } from '../../query/sums.ts';
+import type { SumRow } from '../../query/sums.ts';
+import { metadataText } from '../payload.ts';
 import type { TallyList, TraceReader } from '../trace-reader.ts';
 import { countedFromRow } from '../trace-rows.ts';
 import { WideReads } from '../wide-reads.ts';
-import { ask, run } from './connection.ts';
-import type { Pools } from './connection.ts';
+import { ask } from './connection.ts';
+import type { Pools, Row } from './connection.ts';
 import { marksFromRow } from './marks-rows.ts';
-import { asFailure, isCancelled } from './postgres-failures.ts';
-import { countedColumns, ofMarks, tailOf } from './rollup-statements.ts';
-import { LongSnapshot, inSnapshot } from './snapshot.ts';
-import {
-  TailParts,
-  TailTooLong,
-  addRollup,
-  metadataOfRow,
-  tallyFromGroupRow,
-} from './tally-rows.ts';
-import {
-  answerOf,
-  answerParts,
-  groupsOf,
-  labelsOf,
-  rollupsOf,
-  tracesOf,
-} from './tally-statements.ts';
-import type { QueryStatement, RollupPlan } from './tally-statements.ts';
+import { asFailure } from './postgres-failures.ts';
+import { ofMarks } from './rollup-statements.ts';
+import { LongSnapshot } from './snapshot.ts';
+import { listedSums, rankedSums, sumParts, sumsForCursor } from './sums-statements.ts';
+import { tracesOf } from './tally-statements.ts';
+import type { QueryStatement } from './tally-statements.ts';
 
-/** An answer, or null if it is too large for a short read. It is right only if the team's time zone is still the same. */
+/** An answer, and the time zone that the team had in its snapshot. */
 interface Answer<T> {
   timeZone: string;
-  value: T | null;
+  value: T;
 }
 
 interface Question {
@@ -46,11 +38,9 @@ interface Question {
   query: TallyQuery;
   calendar: Calendar;
   rowsMax: number | null;
-  /** False once the caller no longer waits. */
-  isWanted: () => boolean;
 }
 
-/** Answers questions about sums. Short ones take one or two round trips; the others read through cursors, few of them at once. */
+/** Answers questions about sums: in one round trip if rollups cover them, otherwise by reading traces, few questions at once. */
 export function openTallyReader(
   { reading, wideReading }: Pools,
   turns: FairQueue,
@@ -64,20 +54,8 @@ export function openTallyReader(
     },
     () => new Failure('reads_busy', { say: 'Too many questions of this team are waiting.' }),
   );
-  /** A long tail takes tens of megabytes while it is added up and sent, so a team's lists add it up one after another. */
-  const longTails = new FairQueue(
-    {
-      runningMax: limits.postgresLongTailsMax,
-      teamRunningMax: 1,
-      teamWaitingMax: limits.postgresWideReadersMax + limits.postgresEvaluationsMax,
-    },
-    () => new Failure('reads_busy'),
-  );
   /** The time zone that each team had last. Every answer is checked against the snapshot that it comes from. */
   const timeZones = new Map<string, string>();
-
-  /** Lists that were too long for a short read, so that it is not tried again each time. */
-  const longLists = new Set<string>();
 
   function remember(teamId: string, timeZone: string): void {
     if (timeZones.size >= limits.keyCacheEntriesMax) timeZones.clear();
@@ -91,105 +69,31 @@ export function openTallyReader(
     return found;
   }
 
-  /** In one round trip. */
-  async function askBriefly(
-    question: Question,
-    plan: RollupPlan,
-    rollupsMax: number,
-  ): Promise<Answer<Tally[]>> {
-    const { teamId, query, calendar } = question;
-    const most = { rollupsMax, tailMax: limits.tailRowsMax };
-    const { text, values, isPrepared } = answerOf(teamId, query, plan, most);
-    const rows = await turns.run(teamId, () => ask(reading, text, values, undefined, isPrepared));
-    const sheet = new TallySheet(query, calendar);
-    const counts = { tail: 0, rollups: 0 };
-    let found = defaultTimeZone;
-    for (const row of rows) {
-      if (row['part'] === answerParts.tail) {
-        counts.tail += 1;
-        sheet.addTrace(countedFromRow(row));
-      } else if (row['part'] === answerParts.rollup) {
-        counts.rollups += 1;
-        addRollup(sheet, query, row);
-      } else {
-        found = row['time_zone'] as string;
-      }
+  /**
+   * In one round trip. Questions about very many groups, or while very many traces are not rolled up, have connections of their own, so that
+   * short ones need not wait for them.
+   */
+  async function askSums(
+    { teamId, query }: Question,
+    statementOf: (tailMax: number) => QueryStatement,
+    isWanted?: () => boolean,
+  ): Promise<readonly Row[]> {
+    if (!query.groupBy.some(isWideField)) {
+      const { text, values, isPrepared } = statementOf(limits.tailRowsMax);
+      const askOnce = () => ask(reading, text, values, undefined, isPrepared);
+      const rows = await turns.run(teamId, askOnce, isWanted);
+      if (rows[0]?.['is_behind'] !== true) return rows;
     }
-    const isShort = counts.tail <= limits.tailRowsMax && counts.rollups <= rollupsMax;
-    return { timeZone: found, value: isShort ? sheet.tallies() : null };
-  }
-
-  /** The first groups by one field, ordered by the database: in two round trips, since the tail is added up before. */
-  async function listBriefly(question: Question, plan: RollupPlan): Promise<Answer<Tally[]>> {
-    const { teamId, rowsMax } = question;
-    const read = () =>
-      inSnapshot(reading, async (client, begun) => {
-        const { text, values, isPrepared } = shortTail(question, plan);
-        const [, marks, tail] = await Promise.all([
-          begun,
-          run(client, ofMarks.readMarks, [teamId]),
-          run(client, text, values, limits.postgresAnswerMsMax, isPrepared),
-        ]);
-        const { timeZone: found } = marksFromRow(marks.rows[0]);
-        if (tail.rows.length > limits.tailRowsMax) return { timeZone: found, value: null };
-        const parts = tailParts(question);
-        for (const row of tail.rows) parts.add(countedFromRow(row));
-        const groups = groupsOf(teamId, question.query, plan, parts.take(), rowsMax);
-        const { rows } = await run(
-          client,
-          groups.text,
-          groups.values,
-          limits.postgresAnswerMsMax,
-          groups.isPrepared,
-        );
-        return { timeZone: found, value: rows.map(tallyFromGroupRow) };
-      });
-    return turns.run(teamId, async () => {
-      try {
-        return await read();
-      } catch (error) {
-        // A list that takes longer is read at length.
-        if (isCancelled(error)) return { timeZone: question.calendar.timeZone, value: null };
-        throw asFailure(error);
-      }
-    });
-  }
-
-  /** The same from the beginning, with cursors. */
-  async function askAtLength(
-    question: Question,
-    plan: RollupPlan | null,
-  ): Promise<Answer<Tally[]>> {
-    const { teamId, query, calendar } = question;
-    return inLongSnapshot(teamId, async (snapshot) => {
-      const { timeZone: found } = marksFromRow(
-        (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
-      );
-      const sheet = new TallySheet(query, calendar);
-      const check = (): void => {
-        if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
-      };
-      if (plan) {
-        await snapshot.each(rollupsOf(teamId, query, plan), (row) => {
-          addRollup(sheet, query, row);
-          check();
-        });
-      }
-      const hasMetadata = hasMetadataFilter(query);
-      await snapshot.each(plan ? tail(question, plan) : tracesOf(teamId, query), (row) => {
-        if (hasMetadata && !matchesMetadata(query, metadataOfRow(row))) return;
-        sheet.addTrace(countedFromRow(row));
-        check();
-      });
-      return { timeZone: found, value: sheet.tallies() };
-    });
+    const { text, values, isPrepared } = statementOf(Number.MAX_SAFE_INTEGER);
+    return inLongSnapshot(teamId, (snapshot) => snapshot.ask(text, values, isPrepared), isWanted);
   }
 
   async function inLongSnapshot<T>(
     teamId: string,
     look: (snapshot: LongSnapshot) => Promise<T>,
+    isWanted?: () => boolean,
   ): Promise<T> {
-    return evaluations.run(teamId, async () => {
+    const work = async (): Promise<T> => {
       let snapshot: LongSnapshot | null = null;
       try {
         snapshot = await LongSnapshot.open(wideReading, limits.evaluationMsMax);
@@ -199,42 +103,48 @@ export function openTallyReader(
       } finally {
         snapshot?.close();
       }
-    });
+    };
+    return evaluations.run(teamId, work, isWanted);
   }
 
-  /** The first groups, or all of them in chunks. */
-  async function listAtLength(question: Question, plan: RollupPlan): Promise<Answer<TallyList>> {
-    const { teamId, query, rowsMax } = question;
-    const start = async (snapshot: LongSnapshot) => {
-      const { timeZone: found } = marksFromRow(
-        (await snapshot.ask(ofMarks.readMarks, [teamId]))[0],
-      );
-      const next = await longTails.run(teamId, async () => {
-        const parts = tailParts(question);
-        await snapshot.each(tail(question, plan), (row) => parts.add(countedFromRow(row)));
-        const groups = groupsOf(teamId, query, plan, parts.take(), rowsMax);
-        return snapshot.cursor(groups, limits.groupChunkRows);
-      });
-      return { timeZone: found, next };
-    };
-    if (rowsMax !== null) {
-      return inLongSnapshot(teamId, async (snapshot) => {
-        const { timeZone: found, next } = await start(snapshot);
-        const first: Tally[] = [];
-        for (let rows = await next(); rows.length > 0; rows = await next()) {
-          first.push(...rows.map(tallyFromGroupRow));
-        }
-        return { timeZone: found, value: { first, rest: null } };
-      });
-    }
-    let found = question.calendar.timeZone;
+  /** The first tallies in one round trip; null if there are more. */
+  async function listBriefly(
+    question: Question,
+    planned: SumsQuestion,
+    tooMany: number,
+  ): Promise<Answer<Tally[] | null>> {
+    const { teamId, query, calendar, rowsMax } = question;
+    const isWhole = query.interval === null;
+    // With intervals each minute with traces that are not rolled up has rows of its own.
+    const most = isWhole ? (rowsMax ?? tooMany) : tooMany + limits.rollHurryRows;
+    const rows = await askSums(question, (tailMax) => listedSums(teamId, planned, most, tailMax));
+    const list = new SumList(query, calendar);
+    for (const row of rows) addRow(list, row, query);
+    const sums = list.all();
+    const isCut = rows.length >= most || sums.length >= tooMany;
+    const isAll = (isWhole && rowsMax !== null) || !isCut;
+    return { timeZone: zoneOf(rows), value: isAll ? talliesOf(sums, query) : null };
+  }
+
+  /** All groups in chunks. */
+  async function listAtLength(
+    { teamId, query, calendar }: Question,
+    planned: SumsQuestion,
+  ): Promise<Answer<TallyList>> {
+    let found = calendar.timeZone;
     const value = await wideReads.open(teamId, async () => {
       const snapshot = await LongSnapshot.open(wideReading, limits.wideReadMsMax).catch(rethrow);
       try {
-        const started = await start(snapshot);
-        found = started.timeZone;
+        const [marks] = await snapshot.ask(ofMarks.readMarks, [teamId]);
+        found = marksFromRow(marks).timeZone;
+        const next = await snapshot.cursor(sumsForCursor(teamId, planned), limits.groupChunkRows);
         return {
-          next: async () => (await started.next().catch(rethrow)).map(tallyFromGroupRow),
+          next: async () => {
+            const list = new SumList(query, calendar);
+            for (const row of await next().catch(rethrow))
+              addSums(list, Object.values(row) as SumRow, query);
+            return talliesOf(list.all(), query);
+          },
           close: () => snapshot.close(),
         };
       } catch (error) {
@@ -245,96 +155,155 @@ export function openTallyReader(
     return { timeZone: found, value };
   }
 
-  /** A very long tail is being rolled up, so the list is read once enough of it is. Nothing is kept open while it waits. */
-  async function listWhenRolledUp(question: Question, plan: RollupPlan) {
-    const untilMs = performance.now() + limits.postgresTailWaitMsMax;
-    for (;;) {
-      try {
-        const [tails] = await ask(reading, ofMarks.readTails, [question.teamId]);
-        const rows = Number(tails?.[plan.set.speed] ?? 0);
-        if (rows > limits.postgresTailRowsMax || !question.isWanted()) throw new TailTooLong();
-        return await listAtLength(question, plan);
-      } catch (error) {
-        const isWorthWaiting = question.isWanted() && performance.now() < untilMs;
-        if (!(error instanceof TailTooLong) || !isWorthWaiting) throw error;
-      }
-      await delay(limits.postgresTailRetryMs);
-    }
+  /** Reads the traces themselves. */
+  async function evaluate({ teamId, query, calendar }: Question): Promise<Answer<Tally[]>> {
+    return inLongSnapshot(teamId, async (snapshot) => {
+      const [marks] = await snapshot.ask(ofMarks.readMarks, [teamId]);
+      const sheet = new TallySheet(query, calendar);
+      const hasMetadata = hasMetadataFilter(query);
+      await snapshot.each(tracesOf(teamId, query), (row) => {
+        if (hasMetadata && !matchesMetadata(query, metadataOfRow(row))) return;
+        sheet.addTrace(countedFromRow(row));
+        if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
+      });
+      return { timeZone: marksFromRow(marks).timeZone, value: sheet.tallies() };
+    });
   }
 
-  async function answer(question: Question): Promise<Answer<TallyList>> {
-    const plan = planQuery(question.query, question.calendar);
-    if (plan.kind === 'traces') return asList(question, await askAtLength(question, null));
-    if (!isList(question.query)) {
-      const brief = await askBriefly(question, plan, limits.tallyRowsMax);
-      return asList(question, brief.value ? brief : await askAtLength(question, plan));
+  async function listOf(question: Question): Promise<Answer<TallyList>> {
+    const { query, calendar, rowsMax } = question;
+    const planned = plannedSums(query, calendar);
+    if (!planned) return asList(question, await evaluate(question));
+    const isList = query.groupBy.length === 1 && query.interval === null && rowsMax === null;
+    const tooMany = 1 + (isList ? limits.groupChunkRows : limits.tallyRowsMax);
+    const { timeZone: found, value } = await listBriefly(question, planned, tooMany);
+    if (value) return asList(question, { timeZone: found, value });
+    if (!isList) throw new Failure('question_too_wide');
+    return listAtLength(question, planned);
+  }
+
+  /** Null if the traces have to be read. */
+  async function reportOf(
+    question: Question,
+    order: RankOrder,
+    groupsMax: number,
+    isWanted?: () => boolean,
+  ): Promise<Answer<Report> | null> {
+    const { teamId, query, calendar } = question;
+    const planned = plannedSums(query, calendar);
+    if (!planned) return null;
+    const isWhole = query.groupBy.length === 0;
+    const whole = isWhole ? null : plannedSums({ ...query, groupBy: [] }, calendar);
+    const rows = await askSums(
+      question,
+      (tailMax) => rankedSums(teamId, planned, whole, order, groupsMax, tailMax),
+      isWanted,
+    );
+    const listed = new SumList(query, calendar);
+    const wholeQuery = { ...query, groupBy: [] };
+    const together = new SumList(wholeQuery, calendar);
+    for (const row of rows) {
+      if (row['part'] === sumParts.together) addTogether(together, row, query);
+      else addRow(listed, row, query);
     }
-    const name = `${question.teamId} ${question.query.groupBy[0]}`;
-    const isLong = longLists.has(name);
-    const brief = isLong ? null : await askBriefly(question, plan, listRowsMax);
-    if (brief?.value) return asList(question, brief);
-    const list = question.rowsMax === null ? null : await listBriefly(question, plan);
-    if (list?.value) return asList(question, list);
-    const long = await listWhenRolledUp(question, plan);
-    if ((long.value?.first.length ?? 0) < limits.groupChunkRows) longLists.delete(name);
-    else if (longLists.size < limits.keyCacheEntriesMax) longLists.add(name);
-    return long;
+    const sums = listed.all();
+    const all = isWhole ? sums : together.all();
+    return {
+      timeZone: zoneOf(rows),
+      value: reportOfSums(sums, all, query, order, groupsMax, false),
+    };
+  }
+
+  /** The team's time zone may have changed, so that the question was planned for other days. */
+  async function inTimeZone<T>(
+    teamId: string,
+    answer: (calendar: Calendar) => Promise<Answer<T> | null>,
+    discard: (value: T) => void,
+  ): Promise<T | null> {
+    for (let attempts = 1; attempts <= attemptsMax; attempts++) {
+      const zone = timeZones.get(teamId) ?? (await timeZone(teamId));
+      const answered = await answer(calendarOf(zone));
+      if (!answered || answered.timeZone === zone) return answered && answered.value;
+      discard(answered.value);
+      remember(teamId, answered.timeZone);
+    }
+    throw new Failure('store_unavailable', { cause: 'the time zone keeps changing' });
   }
 
   return {
     timeZone,
-    ranking: async () => null,
-    async tallies(teamId, query, rowsMax = null, isWanted = () => true) {
-      for (let attempts = 1; ; attempts++) {
-        const zone = timeZones.get(teamId) ?? (await timeZone(teamId));
-        const { timeZone: found, value } = await answer({
-          teamId,
-          query,
-          calendar: calendarOf(zone),
-          rowsMax,
-          isWanted,
-        });
-        if (found === zone && value) return value;
-        // The team's time zone has changed, so the question was planned for other days.
-        value?.rest?.close();
-        remember(teamId, found);
-        if (attempts === attemptsMax)
-          throw new Failure('store_unavailable', { cause: 'the time zone keeps changing' });
-      }
+    ranking: (teamId, query, order, groupsMax, isWanted) =>
+      inTimeZone(
+        teamId,
+        (calendar) =>
+          reportOf({ teamId, query, calendar, rowsMax: null }, order, groupsMax, isWanted),
+        () => {},
+      ),
+    async tallies(teamId, query, rowsMax = null) {
+      const list = await inTimeZone(
+        teamId,
+        (calendar) => listOf({ teamId, query, calendar, rowsMax }),
+        ({ rest }) => rest?.close(),
+      );
+      return list ?? { first: [], rest: null };
     },
   };
 }
 
 const attemptsMax = 3;
 
-/** A list with more rollups is grouped by the database. Each group may have calls and errors. */
-const listRowsMax = 2 * limits.groupChunkRows;
-
-/** A list by one field may have very many groups, so the database groups and orders it. */
-function isList({ groupBy, interval }: TallyQuery): boolean {
-  return groupBy.length === 1 && groupBy[0] !== 'status' && interval === null;
+/** Null if no rollups can answer it. */
+export function plannedSums(query: TallyQuery, calendar: Calendar): SumsQuestion | null {
+  const plan = planQuery(query, calendar);
+  const split = plan.kind === 'traces' ? splitAtDays(query, calendar) : null;
+  const found = plan.kind === 'rollups' ? plan : split?.plan;
+  if (!found) return null;
+  const { set, tiles } = found;
+  const covered = split ? split.days.range : query.range;
+  const edges = split ? split.edges.flatMap(({ range }) => range ?? []) : [];
+  return { query, set, tiles, covered, edges };
 }
 
 function asList({ rowsMax }: Question, { timeZone, value }: Answer<Tally[]>): Answer<TallyList> {
-  if (!value) return { timeZone, value };
   const first = rowsMax === null ? value : value.slice(0, rowsMax);
   return { timeZone, value: { first, rest: null } };
 }
 
-function tail({ teamId, query }: Question, { set }: RollupPlan): QueryStatement {
-  const text = tailOf(set.speed, countedColumns(labelsOf(query)));
-  return { text, values: [teamId], isPrepared: true };
+/** A team that does not exist has no row. */
+function zoneOf(rows: readonly Row[]): string {
+  return (rows[0]?.['time_zone'] as string | undefined) ?? marksFromRow(undefined).timeZone;
 }
 
-function shortTail(question: Question, plan: RollupPlan): QueryStatement {
-  const statement = tail(question, plan);
-  return { ...statement, text: `${statement.text} limit ${limits.tailRowsMax + 1}` };
+/** A row of `listedSums` or `rankedSums`. It is empty if there are no sums. */
+function addRow(list: SumList, row: Row, query: TallyQuery): void {
+  if (row['part'] === null) return;
+  const [, , , ...values] = Object.values(row) as SumRow;
+  addSums(list, values, query);
 }
 
-/** Adds up the tail of a list: errors apart, as in the rollups. */
-function tailParts({ query, calendar }: Question): TailParts {
-  const withErrors: TallyQuery = { ...query, groupBy: [...query.groupBy, 'status'] };
-  return new TailParts(() => new TallySheet(withErrors, calendar));
+/** The groups of all groups together are null. */
+function addTogether(list: SumList, row: Row, query: TallyQuery): void {
+  const [, , , grain = 0, bucket = 0, ...values] = Object.values(row) as SumRow;
+  const sums = [grain, bucket, ...values.slice(query.groupBy.length)];
+  addSums(list, sums, { ...query, groupBy: [] });
+}
+
+function addSums(list: SumList, values: SumRow, { groupBy }: TallyQuery): void {
+  list.add(values);
+  const [latencies, bins, calls] = values.slice(2 + groupBy.length + sumNames.length) as [
+    readonly Uint8Array[] | null | undefined,
+    readonly number[] | null | undefined,
+    readonly string[] | null | undefined,
+  ];
+  if (!latencies && !bins) return;
+  const counts = list.countsOf(values);
+  for (const histogram of latencies ?? []) counts?.addEncoded(histogram);
+  for (const [i, bin] of (bins ?? []).entries()) counts?.add(bin, Number(calls?.[i]));
+}
+
+/** The metadata of a row of `tracesOf`, as JSON. */
+function metadataOfRow(row: Row): string | null {
+  return metadataText(row['metadata'] as Buffer | null, row['zstd_mask'] as number | null);
 }
 
 function rethrow(error: unknown): never {

@@ -1,14 +1,11 @@
 import { dimensionFields } from '../../core/dimensions.ts';
 import { hasMetadataFilter } from '../../core/query.ts';
 import type { QueryField, SearchCriteria, TallyQuery, TraceCriteria } from '../../core/query.ts';
-import type { QueryPlan } from '../../core/query-plan.ts';
 import type { Group } from '../../core/rollup.ts';
 import { columnOf, startName } from '../../core/trace-fields.ts';
-import { uuidText } from '../../core/uuid.ts';
-import { groupHashes } from '../group-hashes.ts';
 import { lookupBlockBits, lookupQuestion } from '../trace-lookups.ts';
 import type { Values } from './connection.ts';
-import { activeMarks, countedColumns, tailOf } from './rollup-statements.ts';
+import { countedColumns } from './rollup-statements.ts';
 
 /** Statements that depend on the fields of a query. */
 export interface QueryStatement {
@@ -17,8 +14,6 @@ export interface QueryStatement {
   /** Without values in the filter there are few different texts, so that they can stay prepared. */
   isPrepared: boolean;
 }
-
-export type RollupPlan = Extract<QueryPlan, { kind: 'rollups' }>;
 
 /** Collects the parameters of a statement whose first one is the team. */
 export class Parameters {
@@ -35,108 +30,9 @@ export class Parameters {
 }
 
 /** The labels that a query needs from each row. */
-export function labelsOf({ filter, groupBy }: TallyQuery): Exclude<QueryField, 'status'>[] {
+function labelsOf({ filter, groupBy }: TallyQuery): Exclude<QueryField, 'status'>[] {
   const fields = new Set([...(Object.keys(filter) as QueryField[]), ...groupBy]);
   return [...fields].filter((name) => name !== 'status');
-}
-
-/** The rollups of a query with the values of their groups, as far as the query needs them. */
-export function rollupsOf(teamId: string, query: TallyQuery, plan: RollupPlan): QueryStatement {
-  const parameters = new Parameters(teamId);
-  const labels = labelsOf(query).map((name) => `, g.${name}`);
-  const text = `
-    select ${storedColumns(query)
-      .map((name) => `r.${name}`)
-      .join(', ')}, g.is_error${labels.join('')}
-    ${fromRollups(parameters, query, plan)}`;
-  return { text, values: parameters.values, isPrepared: isPlain(query) };
-}
-
-/** Histograms are long, and are read only if the query needs them. */
-function storedColumns({ sumsOnly }: TallyQuery): string[] {
-  return ['grain', 'bucket', 'calls', 'sums', ...(sumsOnly ? [] : ['latencies'])];
-}
-
-/** The kinds of rows of a short answer. */
-export const answerParts = { tail: 0, rollup: 1, marks: 2 } as const;
-
-/**
- * Everything that a short answer needs, as one statement: a statement sees one snapshot, and takes one round trip. `part` says what
- * each row is. If there are more rows of a kind than its limit, one more is returned.
- */
-export function answerOf(
-  teamId: string,
-  query: TallyQuery,
-  plan: RollupPlan,
-  { rollupsMax, tailMax }: { rollupsMax: number; tailMax: number },
-): QueryStatement {
-  const parameters = new Parameters(teamId);
-  const labels: readonly string[] = labelsOf(query);
-  const counted = countedColumns(labelsOf(query));
-  const ofRollup = storedColumns(query);
-  // PostgreSQL takes the type of a column from the first two parts.
-  const tail = [...counted, ...ofRollup.map(() => 'null'), 'null', `${answerParts.tail} as part`];
-  const rollup = [
-    ...counted.map((name) => (name === 'is_error' || labels.includes(name) ? `g.${name}` : 'null')),
-    ...ofRollup.map((name) => `r.${name}`),
-    'null',
-    answerParts.rollup,
-  ];
-  const marks = [...counted, ...ofRollup].map(() => 'null');
-  const names = [...counted, ...ofRollup, 'time_zone', 'part'];
-  const text = `
-    select ${names.join(', ')} from (
-      (${tailOf(plan.set.speed, tail)} limit ${tailMax + 1})
-      union all (select ${rollup.join(', ')} ${fromRollups(parameters, query, plan)} limit ${rollupsMax + 1})
-      union all (select ${[...marks, 'time_zone', answerParts.marks].join(', ')} ${activeMarks})
-    ) as answer(${names.join(', ')})`;
-  return { text, values: parameters.values, isPrepared: isPlain(query) };
-}
-
-/** Sums of groups that are not stored yet. */
-export interface GroupParts {
-  keys: readonly (string | null)[];
-  areErrors: readonly boolean[];
-  calls: readonly number[];
-  sums: readonly Uint8Array[];
-  /** Empty if the query does not need them. */
-  latencies: readonly Uint8Array[];
-}
-
-/**
- * The groups of a query by one field, with the most calls first. The parts of each group are one byte string: for each part a
- * 4-byte integer that is 1 if its calls are errors, their number, the lengths of the sums and of the histogram, and both.
- */
-export function groupsOf(
-  teamId: string,
-  query: TallyQuery,
-  plan: RollupPlan,
-  tail: GroupParts,
-  rowsMax: number | null,
-): QueryStatement {
-  const parameters = new Parameters(teamId);
-  const [field = ''] = query.groupBy;
-  const rollups = fromRollups(parameters, query, plan);
-  const arrays = [
-    parameters.add(tail.keys, 'text[]'),
-    parameters.add(tail.areErrors, 'boolean[]'),
-    parameters.add(tail.calls, 'bigint[]'),
-    parameters.add(tail.sums, 'bytea[]'),
-    parameters.add(tail.latencies, 'bytea[]'),
-  ];
-  const latencies = query.sumsOnly ? `''::bytea` : 'r.latencies';
-  const text = `
-    select key, sum(calls) as calls, string_agg(
-      int4send(is_error::integer) || int8send(calls) || int4send(octet_length(sums)) || int4send(octet_length(latencies))
-        || sums || latencies, ''::bytea) as parts
-    from (
-      select g.${field} as key, g.is_error, r.calls, r.sums, ${latencies} as latencies ${rollups}
-      union all
-      select tail.key collate "C", tail.is_error, tail.calls, tail.sums, tail.latencies
-      from unnest(${arrays.join(', ')}) as tail(key, is_error, calls, sums, latencies)) as parts
-    group by key order by sum(calls) desc, key nulls first
-    ${rowsMax === null ? '' : `limit ${parameters.add(rowsMax, 'bigint')}`}`;
-  return { text, values: parameters.values, isPrepared: isPlain(query) };
 }
 
 /** The traces of a query, for questions that no rollups can answer; with metadata if the query filters by it. */
@@ -202,37 +98,6 @@ export function criteriaOf(
         ]
       : []),
   ];
-}
-
-/**
- * The rollups of each tile are one range of the primary key. As a join with a list of tiles, PostgreSQL may read all rollups of the set
- * and filter them.
- */
-function fromRollups(
-  parameters: Parameters,
-  query: TallyQuery,
-  { set, tiles }: RollupPlan,
-): string {
-  const ranges = tiles.map(
-    ({ grain, fromBucket, toBucket }) =>
-      `grain = ${grain} and bucket >= ${parameters.add(fromBucket, 'bigint')} and bucket < ${parameters.add(toBucket, 'bigint')}`,
-  );
-  const parts = (ranges.length > 0 ? ranges : ['false']).map(
-    (range) => `
-      select ${[...storedColumns(query), 'group_hash'].join(', ')} from rollup_rows
-      where team_id = $1 and generation = (select generation ${activeMarks}) and set_no = ${set.number} and ${range}`,
-  );
-  const hashes = groupHashes(query.filter, set)?.map(uuidText);
-  const conditions = hashes
-    ? [`r.group_hash = any(${parameters.add(hashes, 'uuid[]')})`]
-    : filterOf(parameters, query, (field) => `g.${columnOf(field)}`);
-  return `
-    from (${parts.join(' union all ')}) as r, rollup_groups g
-    where g.team_id = $1 and g.group_hash = r.group_hash ${allOf(conditions)}`;
-}
-
-function isPlain({ filter }: TallyQuery): boolean {
-  return Object.values(filter).every((accepted) => accepted === 'set');
 }
 
 /** The conditions of a filter. Both `traces` and `rollup_groups` have the status as a flag. */

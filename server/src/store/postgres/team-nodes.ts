@@ -3,11 +3,12 @@ import { ask } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { tablesByTeam } from './tables.ts';
 
-const readNode = `
-  select groupid as node from pg_dist_placement
-  where shardid = get_shard_id_for_distribution_column('${tablesByTeam[0]}', $1::uuid)`;
+const readNodes = `
+  select t.team_id, p.groupid as node
+  from unnest($1::uuid[]) as t(team_id) join pg_dist_placement p
+    on p.shardid = get_shard_id_for_distribution_column('${tablesByTeam[0]}', t.team_id)`;
 
-/** The nodes of a cluster that have the data of the teams, as far as they are known. A team may be moved at any time. */
+/** The nodes of a cluster that have the data of the teams. A team may be moved at any time. */
 export class TeamNodes {
   readonly #pools: Pick<Pools, 'reading'>;
   readonly #byTeam = new Map<string, number>();
@@ -16,24 +17,21 @@ export class TeamNodes {
     this.#pools = pools;
   }
 
+  /** Null if it is not known yet. */
   nodeOf(teamId: string): number | null {
     return this.#byTeam.get(teamId) ?? null;
   }
 
-  /** Never rejects. */
-  async learn(teamId: string): Promise<void> {
-    if (this.#byTeam.has(teamId)) return;
-    try {
-      const [row] = await ask(this.#pools.reading, readNode, [teamId]);
-      if (!row) return;
-      if (this.#byTeam.size >= limits.postgresCountersKeptMax) this.#byTeam.clear();
-      this.#byTeam.set(teamId, row['node'] as number);
-    } catch {
-      // The next write of the team tries again.
-    }
+  /** Reads the nodes of these teams that are not known. */
+  async learn(teamIds: ReadonlySet<string>): Promise<void> {
+    const unknown = [...teamIds].filter((teamId) => !this.#byTeam.has(teamId));
+    if (unknown.length === 0) return;
+    const rows = await ask(this.#pools.reading, readNodes, [unknown]);
+    if (this.#byTeam.size >= limits.postgresTeamNodesKeptMax) this.#byTeam.clear();
+    for (const row of rows) this.#byTeam.set(row['team_id'] as string, row['node'] as number);
   }
 
-  forget(teamId: string): void {
-    this.#byTeam.delete(teamId);
+  forget(teamIds: Iterable<string>): void {
+    for (const teamId of teamIds) this.#byTeam.delete(teamId);
   }
 }

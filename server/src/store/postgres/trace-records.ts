@@ -1,23 +1,24 @@
 import type pg from 'pg';
 import { compile } from '../../core/compile.ts';
+import { bucketOf } from '../../core/latency-histogram.ts';
+import { costOf } from '../../core/trace-cost.ts';
 import { columnOf, narrowNames, payloadNames, traceFields } from '../../core/trace-fields.ts';
 import type { FieldKind, NarrowTrace } from '../../core/trace-fields.ts';
-import { uuidBytes } from '../../core/uuid.ts';
-import { expiryOf } from '../idempotency.ts';
 import { checksumOf, hasPayloads } from '../payload.ts';
 import type { PackedPayloads } from '../payload.ts';
 import type { Assigned } from '../sequencer.ts';
+import type { IdempotentRequest } from '../trace-writer.ts';
 import { abandon, connect, run } from './connection.ts';
-import type { Values } from './connection.ts';
 import { RecordArray } from './record-array.ts';
-import type { BatchRows } from './batch-rows.ts';
-import type { NewRequest } from './batch-writes.ts';
 
-type AddTrace = (record: RecordArray, team: Buffer, assigned: Assigned, trace: NarrowTrace) => void;
+/** The numbers of a trace, or what is sent in their place. */
+type RecordPlace = Pick<Assigned, 'seq' | 'idBytes' | 'createdAtUs'>;
+
+type AddTrace = (record: RecordArray, team: Buffer, place: RecordPlace, trace: NarrowTrace) => void;
 type AddPayloads = (
   record: RecordArray,
   team: Buffer,
-  assigned: Assigned,
+  place: RecordPlace,
   payloads: PackedPayloads,
   checksum: number,
 ) => void;
@@ -25,8 +26,9 @@ type AddPayloads = (
 type AddRequest = (
   record: RecordArray,
   team: Buffer,
-  stored: NewRequest,
-  expiresAtUs: number,
+  request: IdempotentRequest,
+  writeNo: number,
+  count: number,
 ) => void;
 
 /** How rows are sent as records of the tables' own row types. The columns and ids of these types are read from the database. */
@@ -71,19 +73,20 @@ export async function readRecordTypes(client: pg.ClientBase): Promise<RecordType
     traces: {
       oid: traces.oid,
       add: compile<AddTrace>(
-        `(record, team, assigned, trace) => { ${recordSource(traces, traceSources)} }`,
+        `(record, team, place, trace) => { const cost = costOf(trace); ${recordSource(traces, traceSources)} }`,
+        { costOf, bucketOf },
       ),
     },
     payloads: {
       oid: payloads.oid,
       add: compile<AddPayloads>(
-        `(record, team, assigned, payloads, checksum) => { ${recordSource(payloads, payloadSources)} }`,
+        `(record, team, place, payloads, checksum) => { ${recordSource(payloads, payloadSources)} }`,
       ),
     },
     requests: {
       oid: requests.oid,
       add: compile<AddRequest>(
-        `(record, team, stored, expiresAtUs) => { ${recordSource(requests, requestSources)} }`,
+        `(record, team, request, writeNo, count) => { ${recordSource(requests, requestSources)} }`,
       ),
     },
   };
@@ -114,19 +117,22 @@ const addedBy: Record<Exclude<FieldKind, 'text' | 'metadata' | 'status'>, string
 /** The source code that adds the value of each column. */
 const traceSources = new Map<string, string>([
   ['team_id', 'record.uuid(team);'],
-  ['seq', 'record.int8(assigned.seq);'],
-  ['id', 'record.uuid(assigned.idBytes);'],
-  ['created_at_us', 'record.int8(assigned.createdAtUs);'],
+  ['seq', 'record.int8(place.seq);'],
+  ['id', 'record.uuid(place.idBytes);'],
+  ['created_at_us', 'record.int8(place.createdAtUs);'],
   ...narrowNames.map((name): [string, string] => {
     const { kind } = traceFields[name];
     if (kind === 'status') return [columnOf(name), `record.bool(trace.${name} === 'error');`];
     return [columnOf(name), `record.${addedBy[kind as keyof typeof addedBy]}(trace.${name});`];
   }),
+  ['cost_micros', 'record.int8(cost === null ? null : cost.micros);'],
+  ['cost_picos', 'record.int4(cost === null ? null : cost.picos);'],
+  ['latency_bin', 'record.int2(trace.latency_ms === null ? null : bucketOf(trace.latency_ms));'],
 ]);
 
 const payloadSources = new Map<string, string>([
   ['team_id', 'record.uuid(team);'],
-  ['seq', 'record.int8(assigned.seq);'],
+  ['seq', 'record.int8(place.seq);'],
   ['checksum', 'record.int8(checksum);'],
   ['zstd_mask', 'record.int2(payloads.zstdMask);'],
   ...payloadNames.map((name): [string, string] => [name, `record.bytea(payloads.${name});`]),
@@ -134,12 +140,12 @@ const payloadSources = new Map<string, string>([
 
 const requestSources = new Map<string, string>([
   ['team_id', 'record.uuid(team);'],
-  ['key_hash', 'record.text(stored.request.keyHash);'],
-  ['body_hash', 'record.text(stored.request.bodyHash);'],
-  ['first_seq', 'record.int8(stored.firstSeq);'],
-  ['count', 'record.int4(stored.count);'],
-  ['rejected', 'record.text(stored.request.rejected);'],
-  ['expires_at_us', 'record.int8(expiresAtUs);'],
+  ['key_hash', 'record.text(request.keyHash);'],
+  ['body_hash', 'record.text(request.bodyHash);'],
+  ['first_seq', 'record.int8(writeNo);'],
+  ['count', 'record.int4(count);'],
+  ['rejected', 'record.text(request.rejected);'],
+  ['expires_at_us', 'record.int8(0);'],
 ]);
 
 /** A column that a newer version has added is not set. */
@@ -148,62 +154,44 @@ function recordSource({ columns }: RowType, sources: ReadonlyMap<string, string>
   return `record.begin(${columns.length}); ${added.join(' ')} record.end();`;
 }
 
-/** The requests of one batch as a parameter. */
-export function requestRecords(
-  { requests: { oid, add } }: RecordTypes,
-  requests: readonly NewRequest[],
-  wallUs: number,
-): Buffer {
-  const records = new RecordArray();
-  for (const stored of requests) {
-    add(records, uuidBytes(stored.teamId), stored, expiryOf(wallUs));
+/** The idempotent requests and ids of calls that one call of the function adds, as its parameter. */
+export class RequestRecords {
+  readonly #type: RecordTypes['requests'];
+  readonly #records = new RecordArray();
+
+  constructor({ requests }: RecordTypes) {
+    this.#type = requests;
   }
-  return records.toBuffer(oid);
+
+  /** In place of the first sequence number, a record has the number of its write. */
+  add(team: Buffer, request: IdempotentRequest, writeNo: number, count: number): void {
+    this.#type.add(this.#records, team, request, writeNo, count);
+  }
+
+  toBuffer(): Buffer {
+    return this.#records.toBuffer(this.#type.oid);
+  }
 }
 
-/** The traces of one batch as two parameters. They may belong to several teams. */
-export class TraceRecords implements BatchRows {
+/** Traces as two parameters: their rows and those of their payloads. They may belong to several teams. */
+export class TraceRecords {
   readonly #types: RecordTypes;
   readonly #traces = new RecordArray();
   readonly #payloads = new RecordArray();
-  #first: BatchRows['first'] = null;
-  #teamId = '';
-  #team: Buffer = Buffer.alloc(0);
 
   constructor(types: RecordTypes) {
     this.#types = types;
   }
 
-  get first(): BatchRows['first'] {
-    return this.#first;
-  }
-
-  get traceCount(): number {
-    return this.#traces.count;
-  }
-
-  get payloadCount(): number {
-    return this.#payloads.count;
-  }
-
-  add(teamId: string, assigned: Assigned, trace: NarrowTrace, payloads: PackedPayloads): void {
-    this.#first ??= { teamId, id: assigned.id };
-    // Most often the team of the trace before.
-    if (teamId !== this.#teamId) {
-      this.#teamId = teamId;
-      this.#team = uuidBytes(teamId);
-    }
-    this.#types.traces.add(this.#traces, this.#team, assigned, trace);
+  add(team: Buffer, place: RecordPlace, trace: NarrowTrace, payloads: PackedPayloads): void {
+    this.#types.traces.add(this.#traces, team, place, trace);
     if (!hasPayloads(payloads)) return;
     const checksum = payloads.checksum ?? checksumOf(payloads);
-    this.#types.payloads.add(this.#payloads, this.#team, assigned, payloads, checksum);
+    this.#types.payloads.add(this.#payloads, team, place, payloads, checksum);
   }
 
-  traceValues(): Values {
-    return [this.#traces.toBuffer(this.#types.traces.oid)];
-  }
-
-  payloadValues(): Values {
-    return [this.#payloads.toBuffer(this.#types.payloads.oid)];
+  toBuffers(): [traces: Buffer, payloads: Buffer] {
+    const { traces, payloads } = this.#types;
+    return [this.#traces.toBuffer(traces.oid), this.#payloads.toBuffer(payloads.oid)];
   }
 }

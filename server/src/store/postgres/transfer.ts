@@ -1,18 +1,18 @@
 import { counted } from '../../core/counted.ts';
 import type pg from 'pg';
+import { uuidBytes } from '../../core/uuid.ts';
 import { limits } from '../../limits.ts';
 import { requestFromRow } from '../idempotency.ts';
-import { TeamBatch } from '../team-batch.ts';
+import type { TeamCounter } from '../sequencer.ts';
 import { packedFromRow } from '../trace-rows.ts';
-import type { Transfer } from '../transfer.ts';
-import { lockTeam } from './batch-statements.ts';
+import type { PackedTrace, Transfer } from '../transfer.ts';
 import { sumOverNodes } from './cluster.ts';
 import { ask, inTransaction, run, serverName } from './connection.ts';
 import type { Pools } from './connection.ts';
 import { counterFromRow } from './marks-rows.ts';
 import type { WrittenTeam } from './roller-messages.ts';
 import { ofOneTeam } from './statements.ts';
-import { TraceColumns } from './trace-columns.ts';
+import { readRecordTypes, TraceRecords } from './trace-records.ts';
 
 export function openTransfer(
   { reading, writing, begin }: Pools,
@@ -46,12 +46,9 @@ export function openTransfer(
       const lastSeq = await inTransaction(writing, begin, async (client) => {
         const counter = await lockTeam(client, teamId, first.seq);
         if (first.seq !== counter.lastSeq + 1) return counter.lastSeq;
-        const columns = new TraceColumns();
-        const batch = new TeamBatch(teamId, counter, (...row) => columns.add(teamId, ...row));
-        batch.take(traces);
-        await insertColumns(client, teamId, columns);
-        const { lastSeq: newSeq, lastUs } = batch.counter;
-        await run(client, ofOneTeam.moveCounter, [teamId, newSeq, lastUs]);
+        await insertPacked(client, teamId, traces);
+        const { seq, createdAtUs } = traces.at(-1) ?? first;
+        await run(client, ofOneTeam.moveCounter, [teamId, seq, createdAtUs]);
         return null;
       });
       if (lastSeq !== null) return { kind: 'not-next', lastSeq };
@@ -76,15 +73,33 @@ export function openTransfer(
   };
 }
 
-/** Inserts traces of one team and their payloads. */
-async function insertColumns(
+/** Waits until no other transaction of the team is in progress. If the team has no traces yet, its sequence starts at `firstSeq`. */
+export async function lockTeam(
   client: pg.ClientBase,
   teamId: string,
-  columns: TraceColumns,
+  firstSeq = 1,
+): Promise<TeamCounter> {
+  const [found] = (await run(client, ofOneTeam.lockCounter, [teamId])).rows;
+  if (found) return counterFromRow(found);
+  // The team's first trace. If another transaction is adding the row too, this waits for it.
+  await run(client, ofOneTeam.addCounter, [teamId, firstSeq]);
+  return lockTeam(client, teamId);
+}
+
+/** Inserts traces of one team, with their numbers, and their payloads. */
+export async function insertPacked(
+  client: pg.ClientBase,
+  teamId: string,
+  traces: readonly PackedTrace[],
 ): Promise<void> {
-  await run(client, ofOneTeam.insertTraces, [teamId, ...columns.traceValues()]);
-  if (columns.payloadCount === 0) return;
-  await run(client, ofOneTeam.insertPayloads, [teamId, ...columns.payloadValues()]);
+  const team = uuidBytes(teamId);
+  const records = new TraceRecords(await readRecordTypes(client));
+  for (const trace of traces) {
+    records.add(team, { ...trace, idBytes: uuidBytes(trace.id) }, trace, trace);
+  }
+  const [rows, payloads] = records.toBuffers();
+  await run(client, ofOneTeam.insertTraces, [teamId, rows]);
+  await run(client, ofOneTeam.insertPayloads, [teamId, payloads]);
 }
 
 /** Every server has at least one open connection; tools use another application name. */

@@ -4,15 +4,14 @@ import { limits } from '../../limits.ts';
 import type { StoreEvents } from '../store.ts';
 import { storedRows } from '../trace-writer.ts';
 import type { TraceWrite, TraceWriter, WriteOutcome } from '../trace-writer.ts';
-import type { LockedWrite, StoreBatch } from './store-batch.ts';
-import { failLate, rowsWaiting, takeFairly, takeOfTeam } from './writing-lines.ts';
-import type { TeamLine, Transaction, Waiting } from './writing-lines.ts';
+import type { BatchOutcome, StoreBatch } from './store-batch.ts';
+import { failLate, maySendOn, rowsWaiting, takeFairly, takeOfTeam } from './writing-lines.ts';
+import type { CallSlot, RunningCall, TeamLine, Waiting } from './writing-lines.ts';
 
 /**
- * Writes that arrive while a transaction is running share the next one, whatever teams they belong to. If many are waiting, the next one
- * is sent before the running one has ended, so that the database always has something to do. A team that another process has
- * locked gets a transaction of its own until that works again, so that it delays no other team. On a Citus cluster the teams of each node
- * have their own transactions, and so has a team whose node or counter is not known.
+ * Writes that arrive while a call is running share the next one, whatever teams they belong to. If many are waiting, the next call is sent
+ * before the running one has ended, so that the database always has something to do. A team that another process has locked gets calls of
+ * its own until that works again, so that it delays no other team. On a Citus cluster the teams of each node have their own calls.
  */
 export class Writer implements TraceWriter {
   readonly #store: StoreBatch;
@@ -20,9 +19,9 @@ export class Writer implements TraceWriter {
   readonly #onCommit: StoreEvents['onCommit'];
   /** Teams with waiting or running writes, in the order of their turns. */
   readonly #lines = new Map<string, TeamLine>();
-  #placesTaken = 0;
-  /** Of a cluster, those with a transaction of several teams. */
-  readonly #busyNodes = new Set<number>();
+  /** By node. */
+  readonly #slots = new Map<number | null, CallSlot[]>();
+  #busySlots = 0;
   #apartRunning = 0;
   #idle: (() => void)[] = [];
 
@@ -88,108 +87,81 @@ export class Writer implements TraceWriter {
     return line;
   }
 
-  /** While more writes are being read, few places may be taken, so that the database has something to do and most writes go together. */
-  #start(placesMax: number = limits.postgresSharedWritersMax): void {
-    const free = [...this.#lines.values()].filter(({ running }) => running.length === 0);
-    for (const line of free) {
+  /** While more writes are being read, few connections may be used, so that the database has something to do and most writes go together. */
+  #start(busyMax: number = limits.postgresSharedWritersMax): void {
+    const waiting: TeamLine[] = [];
+    for (const line of this.#lines.values()) {
       failLate(line);
-      if (line.waiting.length === 0) this.#lines.delete(line.teamId);
+      if (line.waiting.length > 0) waiting.push(line);
+      else if (line.running.length === 0) this.#lines.delete(line.teamId);
     }
-    const waiting = free.filter((line) => line.waiting.length > 0);
-    const byNode = Map.groupBy(waiting, (line) => this.#nodeOf(line));
-    const apart = byNode.get(null) ?? [];
-    byNode.delete(null);
-    this.#startShared(byNode as Map<number, TeamLine[]>, placesMax);
-    for (const line of apart) {
+    for (const [node, lines] of this.#byNode(waiting)) this.#startShared(node, lines, busyMax);
+    for (const line of waiting) {
       if (this.#apartRunning >= apartMax) break;
-      void this.#runApart(line, takeOfTeam(line));
+      if (line.isApart && line.running.length === 0) void this.#runApart(line);
     }
     if (this.#lines.size > 0) return;
     for (const resolve of this.#idle) resolve();
     this.#idle = [];
   }
 
-  /** Null if the team needs a transaction of its own. */
-  #nodeOf({ teamId, waiting, isApart }: TeamLine): number | null {
-    if (isApart) return null;
-    // Which of the calls are stored depends on those that are stored already, so the counter must be locked first.
-    if (this.#isCluster && waiting.some(({ write }) => write.calls)) return null;
-    return this.#store.nodeOf(teamId);
+  #byNode(waiting: readonly TeamLine[]): Map<number | null, readonly TeamLine[]> {
+    if (!this.#isCluster) return new Map([[0, waiting]]);
+    return Map.groupBy(waiting, ({ teamId }) => this.#store.nodeOf(teamId));
   }
 
-  #startShared(free: ReadonlyMap<number, readonly TeamLine[]>, placesMax: number): void {
-    for (const [node, lines] of free) {
-      if (this.#placesTaken >= placesMax) break;
-      if (this.#busyNodes.has(node)) continue;
-      this.#placesTaken += 1;
-      if (this.#isCluster) this.#busyNodes.add(node);
-      void this.#runShared(takeFairly(lines), { hasPlace: true, node });
+  #startShared(node: number | null, lines: readonly TeamLine[], busyMax: number): void {
+    // An idle connection first.
+    for (const slot of this.#slotsOf(node).toSorted((a, b) => a.calls - b.calls)) {
+      if (slot.calls === 0 && this.#busySlots >= busyMax) continue;
+      if (slot.calls >= limits.postgresCallsInLineMax) continue;
+      const ready = lines.filter((line) => maySendOn(slot, line));
+      const rowsMin = slot.calls === 0 ? 1 : limits.postgresFollowingRowsMin;
+      if (ready.length === 0 || rowsWaiting(ready) < rowsMin) continue;
+      void this.#runShared(slot, takeFairly(ready));
     }
-    // A transaction that follows another keeps its place. Busy teams could keep all of them for ever.
-    const isWaiting = ({ running, waiting }: TeamLine) =>
-      running.length === 0 && waiting.length > 0;
-    if (free.values().some((lines) => lines.some(isWaiting))) return;
-    const following = this.#following();
-    if (rowsWaiting(following) < limits.postgresFollowingRowsMin) return;
-    void this.#runShared(takeFairly(following), { hasPlace: false, node: 0 });
   }
 
-  /** The teams whose next transaction may be sent now, although one is running. None if such a transaction is under way already. */
-  #following(): TeamLine[] {
-    const all = [...this.#lines.values()];
-    if (all.some(({ running }) => running.length > 1)) return [];
-    const lines = all.filter(
-      ({ running, waiting, isApart }) => running.length === 1 && waiting.length > 0 && !isApart,
+  #slotsOf(node: number | null): CallSlot[] {
+    const length = this.#isCluster ? 1 : limits.postgresSharedWritersMax;
+    return this.#slots.getOrInsertComputed(node, () =>
+      Array.from({ length }, () => ({
+        node,
+        connection: this.#store.openConnection(),
+        calls: 0,
+      })),
     );
-    const lanes = lines.map(({ teamId }) => this.#store.laneOf(teamId));
-    const lane = lanes.find((one) => one !== null);
-    return lane ? lines.filter((_, i) => lanes[i] === lane) : [];
   }
 
-  async #runShared(taken: readonly Waiting[], transaction: Transaction): Promise<void> {
-    const lines = this.#occupy(taken, transaction);
+  async #runShared(slot: CallSlot, taken: readonly Waiting[]): Promise<void> {
+    if (slot.calls === 0) this.#busySlots += 1;
+    slot.calls += 1;
+    const lines = this.#occupy(taken, slot);
     const startMs = performance.now();
-    const outcomes = await this.#store.ofTeams(taken.map(({ write }) => write));
+    const writes = taken.map(({ write }) => write);
+    const outcomes = await this.#store.ofTeams(writes, slot.connection);
+    slot.calls -= 1;
+    if (slot.calls === 0) this.#busySlots -= 1;
     this.#report(taken, outcomes, startMs);
-    this.#release(lines, transaction);
-    if (transaction.hasPlace) this.#passOnPlace(lines, transaction);
+    this.#release(lines);
     this.#settle(taken, outcomes);
   }
 
-  /** To a transaction that was sent after the one that has ended, if there is one. Two may be followed by the same one. */
-  #passOnPlace(lines: readonly TeamLine[], { node }: Transaction): void {
-    const after = lines.flatMap(({ running }) => running.map(({ transaction }) => transaction));
-    const heir = after.find(({ hasPlace }) => !hasPlace);
-    if (heir) {
-      heir.hasPlace = true;
-      return;
-    }
-    this.#placesTaken -= 1;
-    this.#busyNodes.delete(node);
-  }
-
-  async #runApart(line: TeamLine, taken: readonly Waiting[]): Promise<void> {
+  async #runApart(line: TeamLine): Promise<void> {
     this.#apartRunning += 1;
-    const transaction = { hasPlace: false, node: 0 };
-    const lines = this.#occupy(taken, transaction);
+    const taken = takeOfTeam(line);
+    const lines = this.#occupy(taken, null);
     const startMs = performance.now();
-    const outcomes = await this.#store.ofTeam(
-      line.teamId,
-      taken.map(({ write }) => write),
-    );
+    const outcomes = await this.#store.ofTeam(taken.map(({ write }) => write));
     this.#apartRunning -= 1;
     this.#report(taken, outcomes, startMs);
     // The lock was free again.
     if (outcomes.some(({ kind }) => kind !== 'failed')) line.isApart = false;
-    this.#release(lines, transaction);
+    this.#release(lines);
     this.#settle(taken, outcomes);
   }
 
-  #report(
-    taken: readonly Waiting[],
-    outcomes: readonly (WriteOutcome | LockedWrite)[],
-    startMs: number,
-  ): void {
+  #report(taken: readonly Waiting[], outcomes: readonly BatchOutcome[], startMs: number): void {
     if (!this.#onCommit) return;
     const rows = storedRows(outcomes.filter((outcome) => outcome.kind !== 'locked'));
     if (rows === 0) return;
@@ -197,30 +169,27 @@ export class Writer implements TraceWriter {
     this.#onCommit({ rows, bytes, tookMs: performance.now() - startMs });
   }
 
-  /** Returns the lines of these writes. */
-  #occupy(taken: readonly Waiting[], transaction: Transaction): TeamLine[] {
-    const lines = new Map<TeamLine, number>();
+  /** Returns the calls of the lines of these writes. */
+  #occupy(taken: readonly Waiting[], slot: CallSlot | null): Map<TeamLine, RunningCall> {
+    const calls = new Map<TeamLine, RunningCall>();
     for (const { write, sinceMs } of taken) {
       const line = this.#lineOf(write.teamId);
-      if (!lines.has(line)) lines.set(line, sinceMs);
+      if (!calls.has(line)) calls.set(line, { slot, sinceMs });
     }
-    for (const [line, sinceMs] of lines) {
-      line.running.push({ transaction, sinceMs });
+    for (const [line, call] of calls) {
+      line.running.push(call);
       // The team's next turn comes after those of the others.
       this.#lines.delete(line.teamId);
       this.#lines.set(line.teamId, line);
     }
-    return [...lines.keys()];
+    return calls;
   }
 
-  #release(lines: readonly TeamLine[], ended: Transaction): void {
-    for (const { running } of lines) {
-      const at = running.findIndex(({ transaction }) => transaction === ended);
-      running.splice(at, 1);
-    }
+  #release(calls: ReadonlyMap<TeamLine, RunningCall>): void {
+    for (const [{ running }, call] of calls) running.splice(running.indexOf(call), 1);
   }
 
-  #settle(taken: readonly Waiting[], outcomes: readonly (WriteOutcome | LockedWrite)[]): void {
+  #settle(taken: readonly Waiting[], outcomes: readonly BatchOutcome[]): void {
     const again = new Map<TeamLine, Waiting[]>();
     for (const [i, one] of taken.entries()) {
       const outcome = outcomes[i] ?? noOutcome;

@@ -1,5 +1,6 @@
 import { limits } from '../../limits.ts';
 import type { TraceWrite, WriteOutcome } from '../trace-writer.ts';
+import type { CallConnection } from './call-connection.ts';
 
 export interface Waiting {
   write: TraceWrite;
@@ -9,21 +10,33 @@ export interface Waiting {
   settle(outcome: WriteOutcome): void;
 }
 
-/** A transaction under way. */
-export interface Transaction {
-  node: number;
-  /** Whether it takes one of the places for transactions of many teams. */
-  hasPlace: boolean;
+/** A connection for calls with writes of several teams. On a cluster they are all of one node; null if their nodes are not known. */
+export interface CallSlot {
+  readonly node: number | null;
+  readonly connection: CallConnection;
+  calls: number;
 }
 
-/** The writes of one team that wait, and the transactions that store others. */
+/** The writes of one team that wait, and its calls under way. */
 export interface TeamLine {
   readonly teamId: string;
   readonly waiting: Waiting[];
-  /** In the order in which they were sent, with the time when the oldest of the team's writes arrived. */
-  readonly running: { transaction: Transaction; sinceMs: number }[];
-  /** Whether its writes do not share a transaction with those of other teams. */
+  /** In the order in which they were sent. */
+  readonly running: RunningCall[];
+  /** Whether the team was locked. Then its writes do not share a call with those of other teams. */
   isApart: boolean;
+}
+
+export interface RunningCall {
+  /** Null for a call of one team. */
+  slot: CallSlot | null;
+  /** When the oldest of the team's writes arrived. */
+  sinceMs: number;
+}
+
+/** Calls of one team follow each other on one connection, so that none waits for the lock of the one before. */
+export function maySendOn(slot: CallSlot, { waiting, running, isApart }: TeamLine): boolean {
+  return waiting.length > 0 && !isApart && running.every((call) => call.slot === slot);
 }
 
 /** Fails writes that have waited too long. They were not sent to the database, so they are certainly not stored. */

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
+import { hasSchema } from './rollup-file.ts';
 
 /** Caches analytics results until the next commit, so that a dashboard that polls costs almost nothing between writes. */
 export interface AnalyticsCache {
@@ -8,15 +9,21 @@ export interface AnalyticsCache {
 }
 
 export function openAnalyticsCache(reading: DatabaseSync): AnalyticsCache {
-  // The value changes when any other connection commits, in this process or another.
-  const readVersion = reading.prepare('pragma data_version');
-  readVersion.setReturnArrays(true);
+  // The values change when any other connection commits to a file, in this process or another. A change of the time zone is committed to
+  // the rollup file only.
+  const versions = ['main', 'rollup_file']
+    .filter((schema) => hasSchema(reading, schema))
+    .map((schema) => {
+      const read = reading.prepare(`pragma ${schema}.data_version`);
+      read.setReturnArrays(true);
+      return read;
+    });
   const answers = new Map<string, unknown>();
-  let version: unknown = null;
+  let version = '';
 
   return {
     get<T>(question: string, read: () => T): T {
-      const [now] = readVersion.get() as unknown as readonly unknown[];
+      const now = versions.map((read) => (read.get() as unknown as readonly unknown[])[0]).join();
       if (now !== version) {
         answers.clear();
         version = now;

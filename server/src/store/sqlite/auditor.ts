@@ -1,39 +1,49 @@
 import type { DatabaseSync } from 'node:sqlite';
+import type { CountedTrace } from '../../core/rollup.ts';
 import { limits } from '../../limits.ts';
+import { withStoredSums } from '../audit.ts';
 import type { AuditedRollup, AuditedTrace, Auditor, StoredLookup } from '../audit.ts';
-import { auditedFromRow, damageFromRow, payloadColumns, traceColumns } from '../trace-rows.ts';
-import { openReading } from './connection.ts';
+import {
+  addedColumns,
+  auditedFromRow,
+  damageFromRow,
+  narrowColumns,
+  payloadColumns,
+  traceColumns,
+} from '../trace-rows.ts';
+import { prepareArrays } from './array-statement.ts';
+import { countedOfValues } from './counted-traces.ts';
 import { unpackSeqs } from './lookup-blocks.ts';
 import { lookupBlocks } from './lookup-repair.ts';
-import { activeMarks } from './roller.ts';
-import { groupOfValues, rollupColumns, rollupTables } from './rollup-values.ts';
-import type { RollupValues } from './rollup-values.ts';
-import { openRollupTables } from './rollup-tables.ts';
-import { firstRowIdOf, lastRowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
+import { hasSchema, openReadingBoth } from './rollup-file.ts';
+import { groupColumns, groupLength, groupOfColumns } from './rollup-values.ts';
+import { addedColumns as addedNames } from '../../query/sums-sql.ts';
+import { firstRowIdOf, lastRowIdOf, rowIdOf, seqMax, seqOfRowId, teamOfRowId } from './row-id.ts';
+import { TeamSnapshots } from './team-snapshot.ts';
 import { openTraceTables } from './trace-tables.ts';
 
 /** Each audit has its own connection, since its read transaction may take minutes. */
 export function openAuditor(path: string): Auditor {
   return {
     async audit(teamId, look) {
-      using db = openReading(path);
-      db.exec('begin');
-      const { teamNo, ...counter } = openTraceTables(db).counter(teamId);
-      const marks = activeMarks(openRollupTables(db).marks(teamNo), teamId);
+      using db = openReadingBoth(path);
+      const { teamNo, marks, changeNo } = new TeamSnapshots(db).begin(teamId);
+      const { teamNo: _, ...counter } = openTraceTables(db).counter(teamId);
+      const pending = pendingChanges(db, teamNo, changeNo, marks.seq);
       return await look({
         ...counter,
         marks,
-        traces: inChunks(auditedTraces(db, teamNo)),
+        traces: inChunks(auditedTraces(db, teamNo, pending)),
         rollups: inChunks(rollupsOf(db, teamNo, marks.generation)),
         lookups: inChunks(lookupsOf(db, teamNo)),
       });
     },
 
     async checkStorage() {
-      using db = openReading(path);
-      const problems = db
-        .prepare('pragma integrity_check')
-        .all()
+      using db = openReadingBoth(path);
+      const problems = ['main', 'rollup_file']
+        .filter((schema) => hasSchema(db, schema))
+        .flatMap((schema) => db.prepare(`pragma ${schema}.integrity_check`).all())
         .map((row) => String(row['integrity_check']))
         .filter((line) => line !== 'ok');
       const orphans = db
@@ -54,7 +64,7 @@ export function openAuditor(path: string): Auditor {
 }
 
 const tablesOfTeams = [
-  ...['team_marks', 'rollup_groups', 'rollup_days'].map((table) => `select team_no from ${table}`),
+  ...['roll_marks', 'rollup_groups'].map((table) => `select team_no from ${table}`),
   `select ${teamOfRowId} as team_no from traces`,
 ];
 
@@ -67,8 +77,31 @@ export function* damageOf(
 }
 
 /** Every trace of a team, each payload decoded. */
-function* auditedTraces(db: DatabaseSync, teamNo: number): Generator<AuditedTrace> {
-  for (const row of tracesOf(db, teamNo, traceColumns)) yield auditedFromRow(row);
+function* auditedTraces(
+  db: DatabaseSync,
+  teamNo: number,
+  pending: ReadonlyMap<number, CountedTrace>,
+): Generator<AuditedTrace> {
+  const columns = `${traceColumns}, ${addedColumns}`;
+  for (const row of tracesOf(db, teamNo, columns)) {
+    yield withStoredSums(auditedFromRow(row), row, pending);
+  }
+}
+
+/** The values of traces before the first change after the mark. */
+function pendingChanges(
+  db: DatabaseSync,
+  teamNo: number,
+  afterNo: number,
+  upToSeq: number,
+): Map<number, CountedTrace> {
+  const read = prepareArrays(
+    db,
+    `select seq, created_at_us, ${narrowColumns.join(', ')} from trace_changes
+     where key between ${rowIdOf} and ${rowIdOf} and seq <= ? and weight < 0 order by key desc`,
+  );
+  const rows = read.all(teamNo, afterNo + 1, teamNo, seqMax, upToSeq);
+  return new Map(rows.map((row) => [row[0] as number, countedOfValues(row)]));
 }
 
 function tracesOf(db: DatabaseSync, teamNo: number, columns: string) {
@@ -86,14 +119,27 @@ function* rollupsOf(
   generation: number,
 ): Generator<AuditedRollup> {
   const read = db.prepare(
-    `select r.group_hash, ${rollupColumns} from ${rollupTables('left join')} where r.team_no = ? and r.generation = ?`,
+    `select coalesce(g.hash, unhex(printf('%016x', r.group_no))), r.latencies, r.set_no, r.grain, r.bucket, ${groupColumns}, ${addedNames.map((name) => `r.${name}`).join(', ')}
+     from rollups r left join rollup_groups g on g.no = r.group_no where r.team_no = ? and r.generation = ?`,
   );
   read.setReturnArrays(true);
-  for (const row of read.iterate(teamNo, generation)) {
-    const [hash, ...values] = row as unknown as [Uint8Array, ...RollupValues];
-    const [set, grain, bucket, calls, sums, latencies, isError] = values;
-    const group = isError === null ? null : groupOfValues(values);
-    yield { set, grain, bucket, hash, calls, sums, latencies, group };
+  read.setReadBigInts(true);
+  const sumsAt = 5 + groupLength;
+  for (const row of read.iterate(teamNo, generation) as unknown as Iterable<unknown[]>) {
+    const [hash, latencies, ...rest] = row;
+    const [set = 0, grain = 0, bucket = 0] = rest.slice(0, 3).map(Number);
+    const [isError, ...values] = row.slice(5, sumsAt) as [bigint | null, ...(string | null)[]];
+    const group =
+      isError === null ? null : groupOfColumns(set, [isError === 1n ? 1 : 0, ...values]);
+    yield {
+      set,
+      grain,
+      bucket,
+      hash: hash as Uint8Array,
+      sums: row.slice(sumsAt) as bigint[],
+      latencies: latencies as Uint8Array,
+      group,
+    };
   }
 }
 

@@ -52,19 +52,6 @@ export function inTransaction<T>(db: DatabaseSync, work: () => T, begin = 'begin
   }
 }
 
-/**
- * Runs the work in a transaction that is not synced: it reaches the disk with the next commit that is. After a power failure it may be
- * missing, so it must be something that can be done again.
- */
-export function inUnsyncedTransaction<T>(db: DatabaseSync, work: () => T): T {
-  db.exec('pragma synchronous = normal');
-  try {
-    return inTransaction(db, work);
-  } finally {
-    db.exec(syncEachCommit);
-  }
-}
-
 /** Runs the work without waiting for locks: it fails immediately if another process holds one. */
 export function withoutWaiting(db: DatabaseSync, work: () => void): void {
   db.exec('pragma busy_timeout = 0');

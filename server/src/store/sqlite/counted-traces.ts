@@ -5,6 +5,8 @@ import type { QueryField } from '../../core/query.ts';
 import type { CountedTrace } from '../../core/rollup.ts';
 import { columnOf, narrowNames, startName } from '../../core/trace-fields.ts';
 import { narrowColumns, narrowFrom } from '../trace-rows.ts';
+import { prepareArrays } from './array-statement.ts';
+import type { RowValues } from './array-statement.ts';
 import { rowIdOf, seqOfRowId } from './row-id.ts';
 
 /** Reads the narrow rows of consecutive traces. Rows are arrays, since objects with names would cost as much as reading them. */
@@ -16,17 +18,12 @@ export interface CountedTraces {
     rowsMax: number,
     add: (trace: CountedTrace, seq: number) => void,
   ): number;
-}
-
-export type RowValues = readonly (string | number | null)[];
-
-type SqlValues = readonly (string | number | bigint | Uint8Array | null)[];
-
-/** Node's types do not express that rows are arrays. */
-export interface ArrayStatement {
-  all(...values: SqlValues): RowValues[];
-  /** Must be read to its end, or returned from. */
-  iterate(...values: SqlValues): Iterable<RowValues>;
+  /** Calls `add` with the values of each change after `afterNo` up to `toNo` of traces up to `upToSeq`. */
+  eachChange(
+    teamNo: number,
+    range: { afterNo: number; toNo: number; upToSeq: number },
+    add: (trace: CountedTrace, weight: number) => void,
+  ): void;
 }
 
 export const countedColumns = columnsWith(narrowColumns);
@@ -59,12 +56,6 @@ export function matchingRows(labels: readonly QueryField[]): MatchingRows {
 /** By their columns. A query can group by few fields, so there are few. */
 const tracesOf = new Map<string, MatchingRows['traceOf']>();
 
-export function prepareArrays(db: DatabaseSync, sql: string): ArrayStatement {
-  const statement = db.prepare(sql);
-  statement.setReturnArrays(true);
-  return statement as unknown as ArrayStatement;
-}
-
 /** From a row of `countedColumns`. */
 export const countedOfValues = compile<(row: RowValues) => CountedTrace>(
   `(row) => ({ createdAtUs: row[1], ${narrowFrom((column) => `row[${2 + narrowColumns.indexOf(column)}]`)} })`,
@@ -75,11 +66,21 @@ export function openCountedTraces(db: DatabaseSync): CountedTraces {
     db,
     `select ${countedColumns} from traces where key between ${rowIdOf} and ${rowIdOf} order by key limit ?`,
   );
+  const readChanges = prepareArrays(
+    db,
+    `select weight, created_at_us, ${narrowColumns.join(', ')} from trace_changes
+     where key between ${rowIdOf} and ${rowIdOf} and seq <= ?`,
+  );
   return {
     each(teamNo, { afterSeq, toSeq }, rowsMax, add) {
       const rows = read.all(teamNo, afterSeq + 1, teamNo, toSeq, rowsMax);
       for (const row of rows) add(countedOfValues(row), row[0] as number);
       return rows.length;
+    },
+    eachChange(teamNo, { afterNo, toNo, upToSeq }, add) {
+      for (const row of readChanges.all(teamNo, afterNo + 1, teamNo, toNo, upToSeq)) {
+        add(countedOfValues(row), row[0] as number);
+      }
     },
   };
 }

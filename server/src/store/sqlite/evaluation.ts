@@ -3,76 +3,44 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Calendar } from '../../core/calendar.ts';
 import { hasMetadataFilter, matchesMetadata } from '../../core/query.ts';
 import type { TallyQuery, TimeRange } from '../../core/query.ts';
-import { splitAtDays } from '../../core/query-plan.ts';
 import { TallySheet } from '../../core/tally-sheet.ts';
 import { Failure } from '../../errors.ts';
 import { limits } from '../../limits.ts';
 import { metadataText } from '../payload.ts';
 import { lookUpAll, lookupQuestion } from '../trace-lookups.ts';
 import type { LookupQuestion } from '../trace-lookups.ts';
-import { matchingRows, prepareArrays } from './counted-traces.ts';
-import type { ArrayStatement, RowValues } from './counted-traces.ts';
+import { prepareArrays } from './array-statement.ts';
+import { matchingRows } from './counted-traces.ts';
+import type { ArrayStatement, RowValues } from './array-statement.ts';
 import { criteriaSql, eventTime, isOfErrors } from './criteria-sql.ts';
 import type { FilterSql } from './filter-sql.ts';
-import { isShort } from './remembered-traces.ts';
-import type { RememberedTraces } from './remembered-traces.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
-import type { TallyReader } from './tally-reader.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
 import { prepareLookups } from './trace-lookups.ts';
 
-/** A query that is answered, or partly answered, from the traces themselves. */
-export interface Evaluation {
-  team: TeamSnapshot;
-  /** With what was added up from rollups. */
-  sheet: TallySheet;
-  /** Which traces have to be added to the sheet. */
-  parts: readonly TallyQuery[];
-}
-
-/** In the transaction of the snapshot: rollups are added up for the whole days of the range, if that is possible. */
-export function beginEvaluation(
-  reader: TallyReader,
-  team: TeamSnapshot,
-  query: TallyQuery,
-  calendar: Calendar,
-): Evaluation {
-  const split = splitAtDays(query, calendar);
-  if (!split) return { team, sheet: new TallySheet(query, calendar), parts: [query] };
-  const { plan, days, edges } = split;
-  const sheet = reader.sum(team, plan, days, calendar, limits.tallyRowsMax, query);
-  if (!sheet) throw new Failure('question_too_wide');
-  return { team, sheet, parts: edges };
-}
-
 /**
- * Adds traces to the sheet and returns it. The sequence number at which the evaluation began is its snapshot, since traces never
- * change, except for costs while `reprice` runs. Other reads get a turn between two chunks.
+ * Answers a query from the traces themselves. The sequence number at which it began is its snapshot, since traces never change, except for
+ * costs while `reprice` runs. Other reads get a turn between two chunks.
  */
 export async function evaluate(
   db: DatabaseSync,
-  { team, sheet, parts }: Evaluation,
-  memory: RememberedTraces,
+  team: TeamSnapshot,
+  query: TallyQuery,
+  calendar: Calendar,
 ): Promise<TallySheet> {
   const endMs = performance.now() + limits.evaluationMsMax;
-  for (const part of parts) {
-    const hasMetadata = hasMetadataFilter(part);
-    const remembered = hasMetadata ? null : await memory.matching(team, part);
-    if (remembered) {
-      for (const trace of remembered) sheet.addMatching(trace);
-      if (sheet.size > limits.tallyRowsMax) throw new Failure('question_too_wide');
-      continue;
+  const sheet = new TallySheet(query, calendar);
+  const hasMetadata = hasMetadataFilter(query);
+  const { columns, traceOf } = matchingRows(query.groupBy);
+  for await (const rows of chunksOf(new Reading(db, team, query, columns))) {
+    for (const row of rows) {
+      if (hasMetadata && !matchesMetadata(query, metadataText(...metadataIn(row)))) continue;
+      sheet.addMatching(traceOf(row));
     }
-    const { columns, traceOf } = matchingRows(part.groupBy);
-    for await (const rows of chunksOf(new Reading(db, team, part, columns))) {
-      for (const row of rows) {
-        if (hasMetadata && !matchesMetadata(part, metadataText(...metadataIn(row)))) continue;
-        sheet.addMatching(traceOf(row));
-      }
-      if (sheet.size > limits.tallyRowsMax || performance.now() > endMs)
-        throw new Failure('question_too_wide');
-      await nextTurn();
+    if (sheet.size > limits.tallyRowsMax || performance.now() > endMs) {
+      throw new Failure('question_too_wide');
     }
+    await nextTurn();
   }
   return sheet;
 }
@@ -195,6 +163,21 @@ class Reading {
     const tables = this.#hasMetadata ? `${traces} left join trace_payloads using (key)` : traces;
     return prepareArrays(this.#db, `select ${this.#columns} from ${tables} where ${where}${text}`);
   }
+}
+
+/** Whether a range has at most this many traces, and few enough to read all of them. */
+function isShort(
+  db: DatabaseSync,
+  teamNo: number,
+  { fromUs, toUs }: TimeRange,
+  count: number,
+): boolean {
+  const read = prepareArrays(
+    db,
+    `select 1 from traces where ${teamOfRowId} = ? and ${eventTime} >= ? and ${eventTime} < ? limit 1 offset ?`,
+  );
+  const countMax = Math.floor(Math.min(count, limits.lookupInsteadRowsMax));
+  return read.all(teamNo, fromUs, toUs, countMax).length === 0;
 }
 
 /** An index on times, and what its traces have in common. */

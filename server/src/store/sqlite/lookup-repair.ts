@@ -1,6 +1,7 @@
 import type { DatabaseSync } from 'node:sqlite';
 import { eachLookup } from '../trace-lookups.ts';
-import { openCountedTraces, prepareArrays } from './counted-traces.ts';
+import { prepareArrays } from './array-statement.ts';
+import { openCountedTraces } from './counted-traces.ts';
 import { blockRows, packSeqs, unionOf, unpackSeqs } from './lookup-blocks.ts';
 import { ofLookup } from './lookup-table.ts';
 
@@ -20,18 +21,19 @@ export function lookupBlocks(db: DatabaseSync, teamNo: number): number[] {
 
 /** Finds lookups of values that their traces do not have. A rebuild has added missing ones. Null if all are right. */
 export function findWrongLookups(
-  db: DatabaseSync,
+  rollups: DatabaseSync,
+  truth: DatabaseSync,
   teamNo: number,
   block: number,
 ): LookupRepair | null {
   // First the lookups: those that are added later belong to traces that are read.
   const stored = prepareArrays(
-    db,
+    rollups,
     'select hash, seqs from trace_lookups where team_no = ? and block = ?',
   ).all(teamNo, block) as unknown as [hash: number, seqs: Uint8Array][];
   const right = new Map<number, Set<number>>();
   const range = { afterSeq: block * blockRows - 1, toSeq: (block + 1) * blockRows - 1 };
-  openCountedTraces(db).each(teamNo, range, blockRows, (trace, seq) => {
+  openCountedTraces(truth).each(teamNo, range, blockRows, (trace, seq) => {
     eachLookup(trace, (hash) => right.getOrInsert(hash, new Set()).add(seq));
   });
   const wrong = new Map<number, ReadonlySet<number>>();

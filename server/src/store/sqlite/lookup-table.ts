@@ -1,5 +1,5 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { prepareArrays } from './counted-traces.ts';
+import { prepareArrays } from './array-statement.ts';
 import { packSeqs, unionOf, unpackSeqs } from './lookup-blocks.ts';
 import type { LookupRow } from './lookup-blocks.ts';
 

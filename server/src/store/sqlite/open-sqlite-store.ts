@@ -2,16 +2,19 @@ import { existsSync, mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { Failure, OperatorError, messageOf } from '../../errors.ts';
 import { openSmallTables } from '../small-tables.ts';
-import { defaultRollBounds } from '../store.ts';
+import { limits } from '../../limits.ts';
 import type { Store, StoreOptions } from '../store.ts';
 import { openAuditor } from './auditor.ts';
-import { openReading, openWriting } from './connection.ts';
+import { openWriting } from './connection.ts';
 import { realDatabasePath, refuseSecondName } from './database-path.ts';
 import { migrate, refuseForeignFile } from './migrate.ts';
 import { watchOpenFiles } from './open-files.ts';
 import { openReadingClient } from './reading-client.ts';
 import { openRepricer } from './repricer.ts';
 import { openRoller } from './roller.ts';
+import { startRoller } from './roller-client.ts';
+import type { RollerClient } from './roller-client.ts';
+import { ensureRollupFile, openReadingBoth, prepareRollupFile } from './rollup-file.ts';
 import { holdServerLock } from './server-lock.ts';
 import { openSql } from './sql.ts';
 import { translateFailures } from './sqlite-failures.ts';
@@ -27,8 +30,13 @@ export interface SqliteOptions extends StoreOptions {
 }
 
 export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
-  const { clock, role, mustExist = false } = options;
+  const { clock, role, mustExist = false, rollTailRows = limits.rollTailRows } = options;
   const closers: (() => void)[] = [];
+  let holdsLock = false;
+  const holdLock = (path: string): void => {
+    if (!holdsLock) closers.push(holdServerLock(path));
+    holdsLock = true;
+  };
   const closeAll = (): void => {
     for (const close of closers.reverse()) close();
   };
@@ -41,12 +49,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     mkdirSync(dirname(options.path), { recursive: true });
     const path = realDatabasePath(options.path);
     refuseSecondName(path);
-    if (role === 'server') closers.push(holdServerLock(path));
+    if (role === 'server') holdLock(path);
     refuseForeignFile(path);
     const db = openWriting(path);
     closers.push(() => db.close());
     migrate(db, path, role === 'server');
-    const reading = openReading(path);
+    if (role === 'server') prepareRollupFile(path);
+    const reading = openReadingBoth(path);
     closers.push(() => reading.close());
 
     const readSomething = reading.prepare('select no from teams limit 1');
@@ -56,11 +65,13 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
     const readingClient = openReadingClient(path, files);
     closers.push(() => readingClient.close());
 
-    const roller = openRoller(db);
-    const rollBounds =
-      options.rolling === 'manual' ? null : (options.rollBounds ?? defaultRollBounds);
-    const isReporting = options.onRoll !== undefined;
-    const rolling = rollBounds && { bounds: rollBounds, isServer: role === 'server', isReporting };
+    const roller = openRoller(
+      db,
+      reading,
+      path,
+      () => ensureRollupFile(path, holdsLock),
+      (release) => closers.push(release),
+    );
     const methods = {
       ...translateFailures(openTracePages(reading, readingClient)),
       ...translateFailures(openTallies(reading, readingClient)),
@@ -69,19 +80,19 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       ...translateFailures(openSmallTables(openSql(db, reading))),
       ...translateFailures(openRepricer(db, reading)),
       ...translateFailures(openAuditor(path)),
-      ...translateFailures(
-        openTransfer(db, path, (release) => void closers.push(release), {
-          roller,
-          bounds: rollBounds,
-        }),
-      ),
+      ...translateFailures(openTransfer(db, () => holdLock(path))),
     };
 
     // Last, so that nothing can fail after its thread has started.
     let starting: Promise<WriterClient> | null = null;
     const writer = (): Promise<WriterClient> =>
-      (starting ??= startWriter({ path, clock, rolling }, options));
+      (starting ??= startWriter({ path, clock }, options));
     const running = role === 'server' ? await writer() : null;
+    const isReporting = options.onRoll !== undefined;
+    const rolls: RollerClient | null =
+      role === 'server' && options.rolling !== 'manual'
+        ? startRoller({ path, rowsMin: rollTailRows, isReporting }, options)
+        : null;
 
     return {
       ...methods,
@@ -98,6 +109,7 @@ export async function openSqliteStore(options: SqliteOptions): Promise<Store> {
       async close() {
         try {
           if (starting) await (await starting).close();
+          await rolls?.close();
         } finally {
           closeAll();
         }

@@ -10,11 +10,8 @@ import type { TallyList } from '../trace-reader.ts';
 import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
 import { WideReads } from '../wide-reads.ts';
 import type { OpenFiles } from './open-files.ts';
-import { unpackTally } from './packed-tally.ts';
-import type { PackedTally } from './packed-tally.ts';
 import type {
   FromReading,
-  PackedReport,
   RankQuestion,
   ReadingData,
   ReadingQuestion,
@@ -28,7 +25,7 @@ export interface ReadingClient {
   gather(teamId: string, query: TallyQuery, rowsMax: number | null): Promise<readonly Tally[]>;
   /** All tallies of a list that may be too long for memory. */
   list(teamId: string, query: TallyQuery): Promise<TallyList>;
-  /** The first groups, ranked by the thread; null if they are too many for its memory. */
+  /** The first groups, ranked by the thread; null if they have to be found in a question of their own. */
   rank(
     teamId: string,
     query: TallyQuery,
@@ -55,8 +52,13 @@ export function openReadingClient(
   let thread: ReadingThread | null = null;
   let lists = 0;
   const wideReads = new WideReads(limits.wideReadsMax);
+  // A question that reads traces gives way after each chunk, so that one of another team need not wait for its end.
   const turns = new FairQueue(
-    { runningMax: 1, teamRunningMax: 1, teamWaitingMax: limits.wideReadsWaitingMax },
+    {
+      runningMax: limits.wideReadTeamsMax,
+      teamRunningMax: 1,
+      teamWaitingMax: limits.wideReadsWaitingMax,
+    },
     () => new Failure('reads_busy'),
   );
 
@@ -180,12 +182,7 @@ class ReadingThread {
       answer?.reject(new Failure(message.code, { cause: message.reason }));
       return;
     }
-    try {
-      answer?.resolve(resultOf(message));
-    } catch (error) {
-      // Damaged sums. An error in this listener would end the process.
-      answer?.reject(error);
-    }
+    answer?.resolve(resultOf(message));
   }
 
   #failAll(): void {
@@ -200,23 +197,10 @@ function resultOf(message: Exclude<FromReading, { kind: 'failed' }>): unknown {
     case 'found':
       return message.found;
     case 'ranked':
-      return message.report && unpackedReport(message.report);
+      return message.report;
     case 'tallies':
-      return message.tallies.map(unpacked);
+      return message.tallies;
   }
-}
-
-function unpackedReport({ rows, other, totals, groups }: PackedReport): Report {
-  return {
-    rows: rows.map(unpackTally),
-    other: other.map(unpackTally),
-    totals: unpackTally(totals).measures,
-    groups,
-  };
-}
-
-function unpacked(tally: Tally | PackedTally): Tally {
-  return 'parts' in tally ? unpackTally(tally) : tally;
 }
 
 function unavailable(reason: string): Failure {

@@ -2,7 +2,6 @@ import type { SearchCriteria, Tally, TallyQuery } from '../../core/query.ts';
 import type { RankOrder, Report } from '../../core/report.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { FoundPlaces, FoundSeqs, OrderedSearch, SearchBounds } from '../trace-search.ts';
-import type { PackedTally } from './packed-tally.ts';
 
 /** Messages between the main thread and the reading thread. */
 export interface ReadingData {
@@ -32,21 +31,13 @@ export interface RankQuestion {
   groupsMax: number;
 }
 
-/** A report whose tallies are still encoded. */
-export interface PackedReport {
-  rows: readonly PackedTally[];
-  other: readonly PackedTally[];
-  totals: PackedTally;
-  groups: Report['groups'];
-}
-
 export interface ToReading {
   ticket: number;
   question: ReadingQuestion | SearchQuestion | RankQuestion;
 }
 
 export type FromReading =
-  | { kind: 'tallies'; ticket: number; tallies: readonly (Tally | PackedTally)[] }
+  | { kind: 'tallies'; ticket: number; tallies: readonly Tally[] }
   | { kind: 'found'; ticket: number; found: FoundSeqs | FoundPlaces }
-  | { kind: 'ranked'; ticket: number; report: PackedReport | null }
+  | { kind: 'ranked'; ticket: number; report: Report | null }
   | { kind: 'failed'; ticket: number; code: ErrorCode; reason: string };

@@ -5,94 +5,48 @@ import type { Tally, TallyQuery } from '../../core/query.ts';
 import { reportOn } from '../../core/report.ts';
 import type { Report } from '../../core/report.ts';
 import type { TallySheet } from '../../core/tally-sheet.ts';
-import { Failure, messageOf } from '../../errors.ts';
-import { limits } from '../../limits.ts';
+import { messageOf } from '../../errors.ts';
 import { everyTrace, inOrderOfCalls, searchTraces } from '../trace-search.ts';
 import type { FoundPlaces, FoundSeqs } from '../trace-search.ts';
-import { openReading } from './connection.ts';
-import { beginEvaluation, evaluate } from './evaluation.ts';
-import { listQuestion, openGroupList, prepareGroupLists, topGroups } from './group-list.ts';
-import type { GroupList } from './group-list.ts';
-import { packTally } from './packed-tally.ts';
-import type { PackedTally } from './packed-tally.ts';
-import { rankGroups } from './ranked-groups.ts';
-import { isSeries, rankSeries } from './ranked-series.ts';
+import { evaluate } from './evaluation.ts';
 import type {
   FromReading,
-  PackedReport,
   RankQuestion,
   ReadingData,
   ReadingQuestion,
   SearchQuestion,
   ToReading,
 } from './reading-messages.ts';
-import { RememberedTraces } from './remembered-traces.ts';
+import { openReadingBoth } from './rollup-file.ts';
 import { prepareSearches } from './search-driver.ts';
 import { failureOf } from './sqlite-failures.ts';
-import { TallyReader } from './tally-reader.ts';
+import { Sums } from './sums.ts';
+import type { SumsPlan } from './sums.ts';
+import { openTallyList, tallyListOf } from './tally-list.ts';
+import type { ReadableList } from './tally-list.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
-const db = openReading((workerData as ReadingData).path);
-prepareGroupLists(db);
-const reader = new TallyReader(db);
-const memory = new RememberedTraces(db);
+const db = openReadingBoth((workerData as ReadingData).path);
+const sums = new Sums(db);
 const driverOf = prepareSearches(db);
 
 /** Lists that are being read. Null while one is being gathered. */
-const lists = new Map<number, GroupList | null>();
-let tables = 0;
-const preparationMs = 5;
-
-/** Questions that wait for their answer. */
-let waiting = 0;
-let preparation: Generator<undefined, void> | null = null;
-let isPlanned = false;
+const lists = new Map<number, ReadableList | null>();
 
 port.on('message', ({ ticket, question }: ToReading) => {
-  waiting += 1;
-  replyTo(ticket, question)
-    .then(reply, (error: unknown) =>
-      reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
-    )
-    .finally(() => {
-      waiting -= 1;
-      planPreparation();
-    });
+  replyTo(ticket, question).then(reply, (error: unknown) =>
+    reply({ kind: 'failed', ticket, code: failureOf(error).code, reason: messageOf(error) }),
+  );
 });
-
-function planPreparation(): void {
-  if (isPlanned) return;
-  isPlanned = true;
-  setImmediate(prepare);
-}
-
-/** Goes on until it is done or the next question comes, which waits for no more than a moment. */
-function prepare(): void {
-  isPlanned = false;
-  if (waiting > 0) return;
-  preparation ??= reader.prepare();
-  const endMs = performance.now() + preparationMs;
-  try {
-    let isDone = false;
-    while (!isDone && performance.now() < endMs) isDone = preparation.next().done === true;
-    if (isDone) preparation = null;
-    else planPreparation();
-  } catch {
-    // A question that needs what cannot be read says so.
-    preparation = null;
-  }
-}
 
 async function replyTo(ticket: number, question: ToReading['question']): Promise<FromReading> {
   switch (question.kind) {
     case 'search':
     case 'ordered':
       return { kind: 'found', ticket, found: await find(question) };
-    case 'rank': {
-      const report = await rank(question);
-      return { kind: 'ranked', ticket, report: report && packReport(report) };
-    }
+    case 'rank':
+      return { kind: 'ranked', ticket, report: await rank(question) };
     case 'gather':
     case 'open':
     case 'next':
@@ -110,21 +64,10 @@ async function find(question: SearchQuestion): Promise<FoundSeqs | FoundPlaces> 
     : inOrderOfCalls(driver, question.search);
 }
 
-function reply(message: FromReading): void {
-  port.postMessage(message);
-}
-
-async function answer(question: ReadingQuestion): Promise<readonly (Tally | PackedTally)[]> {
+async function answer(question: ReadingQuestion): Promise<readonly Tally[]> {
   switch (question.kind) {
-    case 'gather': {
-      const { teamId, query, rowsMax } = question;
-      const list = await gather(teamId, query, rowsMax);
-      try {
-        return allOf(list);
-      } finally {
-        list.close();
-      }
-    }
+    case 'gather':
+      return gather(question.teamId, question.query, question.rowsMax);
     case 'open':
       await open(question);
       return [];
@@ -139,91 +82,54 @@ async function answer(question: ReadingQuestion): Promise<readonly (Tally | Pack
 
 async function open({ list, teamId, query }: Extract<ReadingQuestion, { kind: 'open' }>) {
   lists.set(list, null);
-  const gathered = await gather(teamId, query, null);
+  const opened = await begin(teamId, query, ({ question }) =>
+    openTallyList(db, sums, question, `list_${list}`),
+  );
+  const own = opened instanceof Array ? tallyListOf(opened) : opened;
   // It may have been closed in the meantime.
-  if (lists.has(list)) lists.set(list, gathered);
-  else gathered.close();
+  if (lists.has(list)) lists.set(list, own);
+  else own.close();
 }
 
-function nextOf(list: number): (Tally | PackedTally)[] {
+function nextOf(list: number): readonly Tally[] {
   const open = lists.get(list);
   if (!open) throw new Error(`there is no list ${list}`);
   return open.next();
 }
 
-function allOf(list: GroupList): (Tally | PackedTally)[] {
-  const all: (Tally | PackedTally)[] = [];
-  for (let chunk = list.next(); chunk.length > 0; chunk = list.next()) all.push(...chunk);
-  return all;
+async function gather(teamId: string, query: TallyQuery, rowsMax: number | null) {
+  const tallies = await begin(teamId, query, ({ question }) => sums.list(question, rowsMax));
+  return rowsMax === null ? tallies : tallies.slice(0, rowsMax);
 }
 
-/** A long list of names is gathered in a temporary table, everything else in memory. */
-async function gather(
+type SumsOf = Extract<SumsPlan, { kind: 'sums' }>;
+
+/** Answers from sums in one transaction, or reads the traces in many. */
+async function begin<T>(
   teamId: string,
   query: TallyQuery,
-  rowsMax: number | null,
-): Promise<GroupList> {
-  const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
-    const question = listQuestion(query, plan);
-    if (question) {
-      // Most lists are short, even over a long time. They need no sorting by SQLite.
-      const isCut = rowsMax !== null && query.sumsOnly === true;
-      const namesMax = isCut ? limits.tallyRowsMax : limits.groupChunkRows;
-      const short = reader.sum(team, question.plan, query, calendar, namesMax);
-      if (short) return listOf(short.tallies(), rowsMax);
-      return rowsMax === null
-        ? openGroupList(db, reader, team, question, calendar, `groups_${++tables}`)
-        : listOf(topGroups(db, reader, team, question, calendar, rowsMax), rowsMax);
-    }
-    if (plan.kind === 'traces') return beginEvaluation(reader, team, query, calendar);
-    return listOf(talliesOf(reader.sum(team, plan, query, calendar, limits.tallyRowsMax)), rowsMax);
-  });
-  if (begun === null) return listOf([], null);
-  if (!('team' in begun)) return begun;
-  const sheet = await evaluate(db, begun, memory);
-  return listOf(sheet.tallies(), rowsMax);
-}
-
-function talliesOf(sheet: TallySheet | null): Tally[] {
-  if (!sheet) throw new Failure('question_too_wide');
+  bySums: (plan: SumsOf) => T,
+): Promise<T | Tally[]> {
+  const begun = sums.read(teamId, query, (plan) =>
+    plan.kind === 'sums' ? { kind: 'answered' as const, answer: bySums(plan) } : plan,
+  );
+  if (begun === null) return [];
+  if (begun.kind === 'answered') return begun.answer;
+  const sheet: TallySheet = await evaluate(db, begun.team, query, begun.calendar);
   return sheet.tallies();
 }
 
-/** Null if there are too many names, or if a series has to be read from the traces. */
+/** Null if a series of very many groups has to be read from the traces: the first groups are found in a question of their own. */
 async function rank({ teamId, query, order, groupsMax }: RankQuestion): Promise<Report | null> {
-  const begun = reader.withPlan(teamId, query, (team, plan, calendar) => {
-    if (plan.kind === 'traces')
-      return isSeries(query) && query.groupBy.some(isWideField)
-        ? { report: null }
-        : beginEvaluation(reader, team, query, calendar);
-    if (isSeries(query))
-      return { report: rankSeries(reader, team, query, calendar, order, groupsMax) };
-    const question = listQuestion(query, plan);
-    if (question) return { report: rankGroups(reader, team, question, calendar, order, groupsMax) };
-    const sheet = reader.sum(team, plan, query, calendar, limits.tallyRowsMax);
-    return { report: reportOn(query, talliesOf(sheet), order, groupsMax) };
-  });
-  if (begun === null) return reportOn(query, [], order, groupsMax);
-  if ('report' in begun) return begun.report;
-  const sheet = await evaluate(db, begun, memory);
-  const tallies = query.interval === null ? sheet.unsorted() : sheet.tallies();
-  return reportOn(query, tallies, order, groupsMax);
+  const isLongSeries = query.interval !== null && query.groupBy.some(isWideField);
+  const isByTraces = sums.read(teamId, query, ({ kind }) => kind === 'traces');
+  if (isLongSeries && isByTraces === true) return null;
+  const ranked = await begin(teamId, query, ({ question }) =>
+    sums.rank(question, order, groupsMax),
+  );
+  return ranked instanceof Array ? reportOn(query, ranked, order, groupsMax) : ranked;
 }
 
-function packReport({ rows, other, totals, groups }: Report): PackedReport {
-  return {
-    rows: rows.map(packTally),
-    other: other.map(packTally),
-    totals: packTally({ group: [], startUs: null, measures: totals }),
-    groups,
-  };
-}
-
-function listOf(tallies: readonly (Tally | PackedTally)[], rowsMax: number | null): GroupList {
-  const end = Math.min(tallies.length, rowsMax ?? Infinity);
-  let at = 0;
-  return {
-    next: () => tallies.slice(at, Math.min((at += limits.groupChunkRows), end)),
-    close() {},
-  };
+function reply(message: FromReading): void {
+  port.postMessage(message);
 }

@@ -1,23 +1,20 @@
 import type { DatabaseSync } from 'node:sqlite';
-import { calendarOf } from '../../core/calendar.ts';
-import { rollupChanges } from '../../core/cost-changes.ts';
 import type { CostChange, RepricedTrace } from '../../core/cost-changes.ts';
-import type { RollSpeed } from '../../core/dimensions.ts';
+import { costOf } from '../../core/trace-cost.ts';
 import { limits } from '../../limits.ts';
 import { amountColumn, costScopes, eventTime, sourceColumn } from '../reprice-sql.ts';
 import { saveRun } from '../reprice-runs.ts';
-import type { RepriceOutcome, RepriceRun, RepriceRuns, Repricer } from '../repricer.ts';
+import type { RepriceDecision, RepriceRun, RepriceRuns, Repricer } from '../repricer.ts';
 import { RollSize } from '../roll-size.ts';
-import type { TeamMarks } from '../team-marks.ts';
-import { inUnsyncedTransaction, retryWhileBusy } from './connection.ts';
-import { countedColumns, countedOfValues, prepareArrays } from './counted-traces.ts';
-import type { RowValues } from './counted-traces.ts';
-import { openRollupTables } from './rollup-tables.ts';
-import type { RollupTables } from './rollup-tables.ts';
-import { rowIdOf } from './row-id.ts';
+import { addedColumns, narrowColumns } from '../trace-rows.ts';
+import { inTransaction, retryWhileBusy } from './connection.ts';
+import { prepareArrays } from './array-statement.ts';
+import { countedColumns, countedOfValues } from './counted-traces.ts';
+import type { RowValues } from './array-statement.ts';
+import { prepareMarks } from './roll-marks.ts';
+import { rowIdOf, seqOfRowId } from './row-id.ts';
 import { openStatements, runSteps } from './sql.ts';
 
-const speeds: readonly RollSpeed[] = ['hot', 'wide'];
 const teamNo = '(select no from teams where id = ?)';
 
 /** Statements are prepared when they are needed, since a server never changes costs. */
@@ -26,7 +23,7 @@ export function openRepricer(
   reading: DatabaseSync,
 ): Omit<Repricer, keyof RepriceRuns> {
   let opened: Changing | null = null;
-  const changing = (): Changing => (opened ??= openChanging(db));
+  const changing = (): Changing => (opened ??= openChanging(db, reading));
   const size = new RollSize(limits.repriceMsTarget, limits.rollRowsMin);
 
   return {
@@ -41,20 +38,17 @@ export function openRepricer(
       let startMs = 0;
       const outcome = await retryWhileBusy(
         db,
-        (): RepriceOutcome => {
+        (): RepriceDecision => {
           // Without the time that it has waited for a busy file.
           startMs = performance.now();
-          const generations = changing().generations(run.teamId);
-          const isBehind = speeds.some((speed) => generations.active.rolledSeq[speed] < toSeq);
-          if (isBehind) return { kind: 'behind' };
           const decided = decide(readTraces(db, run, toSeq, limits.repriceWindowRows));
-          changing().apply(generations, decided.changes);
+          changing().apply(run.teamId, decided.changes, Date.now() * 1000);
           runSteps(saveRun(decided.run, savedSeq), openStatements(db));
-          return { kind: 'done', ...decided };
+          return decided;
         },
-        inUnsyncedTransaction,
+        inTransaction,
       );
-      if (outcome.kind === 'done') size.note(outcome.changes.length, performance.now() - startMs);
+      size.note(outcome.changes.length, performance.now() - startMs);
       return outcome;
     },
   };
@@ -85,42 +79,69 @@ function readTraces(
   );
 }
 
-interface Generations {
-  teamNo: number;
-  active: TeamMarks;
-  building: TeamMarks | null;
+/** Each entry of the log is followed by the one after the change. */
+const loggedColumns = ['created_at_us', ...narrowColumns, addedColumns].join(', ');
+
+/** Changes costs, and logs each change for the rollups. */
+function openChanging(db: DatabaseSync, reading: DatabaseSync): Changing {
+  const readTeam = db.prepare('select no, first_change_no, last_change_no from teams where id = ?');
+  const marksOf = prepareMarks(reading);
+  const readFirstKept = db.prepare(
+    `select ${seqOfRowId} as no from trace_changes
+     where key >= ${rowIdOf} and key < ${rowIdOf} and changed_at_us >= ? order by key limit 1`,
+  );
+  const prune = db.prepare(
+    `delete from trace_changes where key >= ${rowIdOf} and key < ${rowIdOf}`,
+  );
+  const setFirst = db.prepare('update teams set first_change_no = ? where no = ?');
+  const setLast = db.prepare('update teams set last_change_no = ? where no = ?');
+  const log = db.prepare(
+    `insert into trace_changes (key, seq, weight, token, changed_at_us, ${loggedColumns})
+     select ((?1 << 40) | ?2), ?3, ?4, random(), ?5, ${loggedColumns} from traces where key = ((?1 << 40) | ?3)`,
+  );
+  log.setReadBigInts(true);
+  const update = db.prepare(
+    `update traces set ${amountColumn} = ?, ${sourceColumn} = ?, cost_micros = ?, cost_picos = ? where key = ${rowIdOf}`,
+  );
+  /**
+   * Removes the oldest entries that every generation contains. They are kept for a while, since a power failure may take the rollup file back
+   * to older marks; the entry at a mark is kept as long as the mark.
+   */
+  function pruneLog(no: number, firstNo: number, entriesMax: number, nowUs: number): void {
+    const marks = marksOf(no);
+    const toNo = Math.min(firstNo + entriesMax, ...marks.map(({ changeNo }) => changeNo));
+    if (marks.length === 0 || toNo <= firstNo) return;
+    const keptUs = nowUs - limits.changesKeptMs * 1000;
+    const kept = readFirstKept.get(no, firstNo, no, toNo, keptUs);
+    const endNo = (kept?.['no'] as number | undefined) ?? toNo;
+    prune.run(no, firstNo, no, endNo);
+    setFirst.run(endNo, no);
+  }
+
+  return {
+    apply(teamId, changes, nowUs) {
+      const row = readTeam.get(teamId);
+      const no = row?.['no'] as number;
+      let changeNo = row?.['last_change_no'] as number;
+      pruneLog(no, row?.['first_change_no'] as number, 4 * changes.length, nowUs);
+      for (const { trace, cost } of changes) {
+        const parts = costOf(cost);
+        log.run(no, ++changeNo, trace.seq, -1, nowUs);
+        update.run(
+          cost[amountColumn],
+          cost[sourceColumn],
+          parts?.micros ?? null,
+          parts?.picos ?? null,
+          no,
+          trace.seq,
+        );
+        log.run(no, ++changeNo, trace.seq, 1, nowUs);
+      }
+      setLast.run(changeNo, no);
+    },
+  };
 }
 
 interface Changing {
-  generations(teamId: string): Generations;
-  apply(generations: Generations, changes: readonly CostChange[]): void;
-}
-
-function openChanging(db: DatabaseSync): Changing {
-  const tables: RollupTables = openRollupTables(db);
-  const readTeam = db.prepare('select no from teams where id = ?');
-  const update = db.prepare(
-    `update traces set ${amountColumn} = ?, ${sourceColumn} = ? where key = ${rowIdOf}`,
-  );
-  return {
-    generations(teamId) {
-      const no = readTeam.get(teamId)?.['no'] as number;
-      const active = tables.marks(no);
-      if (!active) throw new Error(`team ${teamId} has no marks`);
-      return { teamNo: no, active, building: tables.marks(no, 'building') };
-    },
-    apply({ teamNo: no, active, building }, changes) {
-      for (const { trace, cost } of changes) {
-        update.run(cost[amountColumn], cost[sourceColumn], no, trace.seq);
-      }
-      for (const marks of building ? [active, building] : [active]) {
-        for (const speed of speeds) {
-          // What is after the mark is added later, with the new cost.
-          const rolled = changes.filter(({ trace }) => trace.seq <= marks.rolledSeq[speed]);
-          const calendar = calendarOf(marks.timeZone);
-          tables.adjust(no, marks.generation, speed, rollupChanges(rolled, speed, calendar));
-        }
-      }
-    },
-  };
+  apply(teamId: string, changes: readonly CostChange[], nowUs: number): void;
 }

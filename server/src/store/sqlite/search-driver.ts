@@ -3,11 +3,11 @@ import type { SearchCriteria } from '../../core/query.ts';
 import { limits } from '../../limits.ts';
 import { payloadSearch } from '../payload-search.ts';
 import type { SearchDriver } from '../trace-search.ts';
-import { prepareArrays } from './counted-traces.ts';
+import { prepareArrays } from './array-statement.ts';
 import { criteriaSql, errorTable, eventTime, isOfErrors } from './criteria-sql.ts';
 import { rowIdOf, seqOfRowId, teamOfRowId } from './row-id.ts';
 import { StatementCache } from './statement-cache.ts';
-import { prepareSnapshots } from './team-snapshot.ts';
+import { TeamSnapshots } from './team-snapshot.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
 import { prepareLookups } from './trace-lookups.ts';
 
@@ -15,11 +15,11 @@ import { prepareLookups } from './trace-lookups.ts';
 export function prepareSearches(
   db: DatabaseSync,
 ): (teamId: string, criteria: SearchCriteria) => SearchDriver | null {
-  const snapshotOf = prepareSnapshots(db);
+  const snapshots = new TeamSnapshots(db);
   const lookUp = prepareLookups(db);
   const statements = new StatementCache((sql) => prepareArrays(db, sql));
   return (teamId, criteria) => {
-    const team = snapshotOf(teamId);
+    const team = snapshots.read(teamId, (snapshot) => snapshot);
     return team && driverOf(db, statements, lookUp, team, criteria);
   };
 }

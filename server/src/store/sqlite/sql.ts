@@ -1,12 +1,14 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import type { Dialect, Result, Sql, Statement, Steps, Values } from '../sql.ts';
 import { retryWhileBusy } from './connection.ts';
-import { insertFirstMarks } from './rollup-tables.ts';
 
 const dialect: Dialect = {
   isAmong: (column, parameter) => `${column} in (select value from json_each(${parameter}))`,
   counterOfTeam: 'c.team_no = t.no',
-  firstMarks: (teamId, timeZone) => ({ text: insertFirstMarks, values: [teamId, timeZone] }),
+  firstMarks: (teamId, timeZone) => ({
+    text: 'update teams set time_zone = ?2 where id = ?1',
+    values: [teamId, timeZone],
+  }),
 };
 
 export function openSql(db: DatabaseSync, reading: DatabaseSync): Sql {

@@ -72,6 +72,12 @@ export function isIoError(error: unknown): boolean {
   return (errcodeOf(error) & 0xff) === kinds.ioError;
 }
 
+/** Whether a file is not a database, or a damaged one. */
+export function isDamaged(error: unknown): boolean {
+  const kind = errcodeOf(error) & 0xff;
+  return kind === kinds.corrupt || kind === kinds.notADatabase;
+}
+
 export function isBusy(error: unknown): boolean {
   return (errcodeOf(error) & 0xff) === kinds.busy;
 }

@@ -1,4 +1,4 @@
-import type { ArrayStatement } from './counted-traces.ts';
+import type { ArrayStatement } from './array-statement.ts';
 
 /** Statements by their text. Few texts occur, but callers choose them, so their number is bounded. */
 export class StatementCache {

@@ -2,12 +2,12 @@ import type { DatabaseSync } from 'node:sqlite';
 import { limits } from '../../limits.ts';
 import { lookupFields, lookupHash } from '../trace-lookups.ts';
 import type { LookupField, TraceLookups } from '../trace-lookups.ts';
-import { prepareArrays } from './counted-traces.ts';
-import type { ArrayStatement, RowValues } from './counted-traces.ts';
+import { prepareArrays } from './array-statement.ts';
+import type { ArrayStatement, RowValues } from './array-statement.ts';
 import { blockOf, unpackSeqs } from './lookup-blocks.ts';
 import { ofLookup } from './lookup-table.ts';
 import { rowIdOf, seqOfRowId, seqMax } from './row-id.ts';
-import { inSnapshot, prepareSnapshots } from './team-snapshot.ts';
+import { TeamSnapshots } from './team-snapshot.ts';
 import type { TeamSnapshot } from './team-snapshot.ts';
 
 interface Statements {
@@ -16,14 +16,11 @@ interface Statements {
 }
 
 export function openTraceLookups(db: DatabaseSync): TraceLookups {
-  const snapshotOf = prepareSnapshots(db);
+  const snapshots = new TeamSnapshots(db);
   const lookUp = prepareLookups(db);
   return {
     async lookUp(teamId, field, value, beforeSeq) {
-      return inSnapshot(db, () => {
-        const team = snapshotOf(teamId);
-        return team ? lookUp(team, field, value, beforeSeq) : [];
-      });
+      return snapshots.read(teamId, (team) => lookUp(team, field, value, beforeSeq)) ?? [];
     },
   };
 }
@@ -52,7 +49,7 @@ export function prepareLookups(
   return ({ teamNo, firstSeq, lastSeq, marks }, field, value, beforeSeq = seqMax) => {
     const read = statements.get(field);
     if (!read) return [];
-    const rolledSeq = marks.rolledSeq.wide;
+    const rolledSeq = marks.seq;
     const toSeq = Math.min(lastSeq, beforeSeq - 1);
     const tail = [teamNo, rolledSeq + 1, teamNo, toSeq] as const;
     const found = seqsOf(read.ofTail.all(...tail, value, limits.lookupRowsMax));

@@ -1,11 +1,13 @@
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
 import { compile } from '../../core/compile.ts';
 import { narrowNames, payloadNames, unusualNames } from '../../core/trace-fields.ts';
+import { latencyBinOf } from '../../core/measures.ts';
+import { costOf } from '../../core/trace-cost.ts';
 import { hasPayloads } from '../payload.ts';
 import type { TeamCounter } from '../sequencer.ts';
 import { TeamBatch } from '../team-batch.ts';
 import type { AddRow } from '../team-batch.ts';
-import { narrowColumns, narrowSources, payloadColumns } from '../trace-rows.ts';
+import { addedColumns, narrowColumns, narrowSources, payloadColumns } from '../trace-rows.ts';
 import { rowIdOf } from './row-id.ts';
 
 /** A team's traces and counter, always written together in the caller's transaction. */
@@ -33,8 +35,8 @@ const usual = narrowNames.flatMap((name, i) => (unusual.includes(name) ? [] : [i
 // The row id is made from two of the values.
 function insertTraceSql(columns: readonly string[]): string {
   return `
-    insert into traces (key, id, created_at_us, ${columns.join(', ')})
-    values (${rowIdOf}, ${marks(2 + columns.length)})`;
+    insert into traces (key, id, created_at_us, ${columns.join(', ')}, ${addedColumns})
+    values (${rowIdOf}, ${marks(2 + columns.length + 3)})`;
 }
 const insertPayloadsSql = `
   insert into trace_payloads (key, ${payloadColumns}) values (${rowIdOf}, ${marks(2 + payloadNames.length)})`;
@@ -47,17 +49,21 @@ interface Inserts {
 
 const addRowTo = compile<(inserts: Inserts, teamNo: number) => AddRow>(
   `({ usual, whole, payloads: insertPayloads }, teamNo) => ({ seq, idBytes, createdAtUs }, trace, payloads) => {
+    const cost = costOf(trace);
+    const micros = cost === null ? null : cost.micros;
+    const picos = cost === null ? null : cost.picos;
+    const bin = latencyBinOf(trace);
     if (${unusual.map((name) => `trace.${name} === null`).join(' && ')}) {
-      usual.run(teamNo, seq, idBytes, createdAtUs, ${usual.map((i) => narrowSources[i]).join(', ')});
+      usual.run(teamNo, seq, idBytes, createdAtUs, ${usual.map((i) => narrowSources[i]).join(', ')}, micros, picos, bin);
     } else {
-      whole.run(teamNo, seq, idBytes, createdAtUs, ${narrowSources.join(', ')});
+      whole.run(teamNo, seq, idBytes, createdAtUs, ${narrowSources.join(', ')}, micros, picos, bin);
     }
     if (hasPayloads(payloads)) {
       insertPayloads.run(teamNo, seq, payloads.zstdMask, payloads.checksum,
         ${payloadNames.map((name) => `payloads.${name}`).join(', ')});
     }
   }`,
-  { hasPayloads },
+  { hasPayloads, costOf, latencyBinOf },
 );
 
 function marks(count: number): string {

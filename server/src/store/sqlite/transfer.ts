@@ -4,48 +4,25 @@ import { limits } from '../../limits.ts';
 import { packedBytes } from '../payload.ts';
 import { packedFromRow, traceColumns } from '../trace-rows.ts';
 import type { PackedTrace, Taken, Transfer } from '../transfer.ts';
-import type { Roller } from '../roller.ts';
-import type { RollBounds } from '../store.ts';
 import { inTransaction } from './connection.ts';
 import { readRequests, takeRequests } from './idempotency-table.ts';
 import { rowIdOf, seqOfRowId } from './row-id.ts';
-import { holdServerLock } from './server-lock.ts';
 import { openTraceTables } from './trace-tables.ts';
 import type { TraceTables } from './trace-tables.ts';
 
 /** Statements are prepared when needed, since a server never transfers. */
 export function openTransfer(
   db: DatabaseSync,
-  path: string,
-  onClose: (release: () => void) => void,
-  rolling: { roller: Roller; bounds: RollBounds | null },
+  holdLock: () => void,
 ): Omit<Transfer, 'takeTeam' | 'takeKeys'> {
-  let isClaimed = false;
   let opened: TraceTables | null = null;
   const tables = (): TraceTables => (opened ??= openTraceTables(db));
   const teamNo = (teamId: string): number => tables().counter(teamId).teamNo;
 
-  /** No server rolls these traces up before it starts. */
-  async function rollLongTails(teamId: string): Promise<void> {
-    const { roller, bounds } = rolling;
-    if (bounds === null) return;
-    const { firstSeq, lastSeq } = tables().counter(teamId);
-    const { rolledSeq } = await roller.marks(teamId);
-    for (const [speed, rowsMin] of [
-      ['hot', bounds.hotTailRows],
-      ['wide', bounds.wideTailRows],
-    ] as const) {
-      const tail = lastSeq - Math.max(rolledSeq[speed], firstSeq - 1);
-      if (tail >= rowsMin) await roller.roll(teamId, speed, limits.rollRowsMax);
-    }
-  }
-
   return {
     async claim() {
-      if (isClaimed) return null;
       try {
-        onClose(holdServerLock(path));
-        isClaimed = true;
+        holdLock();
         return null;
       } catch (error) {
         if (error instanceof OperatorError) return 'a server';
@@ -60,9 +37,7 @@ export function openTransfer(
     storedRequests: async (teamId, nowUs, after = '') =>
       readRequests(db, teamNo(teamId), nowUs, after),
     async takeTraces(teamId, traces) {
-      const taken = inTransaction(db, () => takeTraces(tables(), teamId, traces));
-      await rollLongTails(teamId);
-      return taken;
+      return inTransaction(db, () => takeTraces(tables(), teamId, traces));
     },
     takeRequests: async (teamId, requests) =>
       inTransaction(db, () => takeRequests(db, teamNo(teamId), requests)),

@@ -28,7 +28,7 @@ interface Waiting {
 /** The main thread's client of the writer thread. Every append is settled, even if the thread dies. */
 export async function startWriter(
   data: WriterData,
-  { onClockJump, onBroken, onRollFailed, onCommit, onRoll }: StoreEvents,
+  { onClockJump, onBroken, onCommit }: StoreEvents,
 ): Promise<WriterClient> {
   setYoungSpaceMin(writerYoungSpaceMb);
   const worker = new Worker(moduleAt('store/sqlite/writer-thread'), { workerData: data });
@@ -46,15 +46,6 @@ export async function startWriter(
   worker.on('message', (message: FromWriter) => {
     if (message.kind === 'ready') {
       ready.resolve();
-      return;
-    }
-    if (message.kind === 'rollFailed') {
-      onRollFailed?.(message.failure);
-      noteBroken(message.brokenBy);
-      return;
-    }
-    if (message.kind === 'rolled') {
-      onRoll?.(message.report);
       return;
     }
     const outcomes = unpackOutcomes(message.outcomes);

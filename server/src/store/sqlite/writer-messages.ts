@@ -5,8 +5,6 @@ import type { TraceDraft } from '../../core/trace-fields.ts';
 import type { TraceStamp } from '../../core/trace.ts';
 import type { ErrorCode } from '../../errors.ts';
 import type { KeyUse } from '../key-table.ts';
-import type { RollFailure, RollReport } from '../store.ts';
-import type { RollingOptions } from './rolling.ts';
 import type {
   CallIds,
   ClockJump,
@@ -20,8 +18,6 @@ import type { PayloadBlob } from '../payload-blob.ts';
 export interface WriterData {
   path: string;
   clock: ClockSource;
-  /** Null if traces are rolled up only on request. */
-  rolling: RollingOptions | null;
 }
 
 export type ToWriter =
@@ -31,8 +27,6 @@ export type ToWriter =
 
 export type FromWriter =
   | { kind: 'ready' }
-  | { kind: 'rollFailed'; failure: RollFailure; brokenBy: string | null }
-  | { kind: 'rolled'; report: RollReport }
   | {
       kind: 'committed';
       /** The ticket of each append, in the order of the outcomes. */

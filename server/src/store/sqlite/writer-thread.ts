@@ -1,7 +1,7 @@
 /**
  * The writer thread. It takes all waiting messages, commits them together, and replies. While it waits for the disk, the next
  * batch gathers at its port: this is group commit without a timer. Rows are inserted into the open transaction as they arrive, so
- * that both threads work while the main thread still parses the rest of its turn. Between two commits it rolls traces up.
+ * that both threads work while the main thread still parses the rest of its turn.
  */
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
 import { openClock } from '../../core/clock.ts';
@@ -10,22 +10,15 @@ import type { KeyUse } from '../key-table.ts';
 import { writeBytes } from '../trace-writer.ts';
 import { openWriting } from './connection.ts';
 import { watchOpenFiles } from './open-files.ts';
-import { startRolling } from './rolling.ts';
 import { packOutcomes, unpackWrites } from './writer-messages.ts';
 import type { FromWriter, ToWriter, WriterData } from './writer-messages.ts';
 import { Writer } from './writer.ts';
 
 if (!parentPort) throw new Error('this file runs as a worker thread');
 const port = parentPort;
-const { path, clock, rolling: rollingOptions } = workerData as WriterData;
+const { path, clock } = workerData as WriterData;
 const db = openWriting(path);
 const writer = new Writer(db, watchOpenFiles(path), openClock(clock));
-const rolling =
-  rollingOptions &&
-  startRolling(db, writer, rollingOptions, {
-    onFailed: (failure) => answer({ kind: 'rollFailed', failure, brokenBy: writer.brokenBy }),
-    onRoll: (report) => answer({ kind: 'rolled', report }),
-  });
 
 /** The tickets taken since the last commit. */
 let tickets: number[] = [];
@@ -75,7 +68,7 @@ function noteKeyUses(): void {
 
 function commit(): void {
   const startMs = performance.now();
-  const { outcomes, clockJumps, teams, brokenBy } = writer.commit([...keyUses.values()]);
+  const { outcomes, clockJumps, brokenBy } = writer.commit([...keyUses.values()]);
   const tookMs = performance.now() - startMs;
   const packed = packOutcomes(outcomes);
   answer({ kind: 'committed', tickets, outcomes: packed, clockJumps, brokenBy, bytes, tookMs });
@@ -84,13 +77,11 @@ function commit(): void {
   rows = 0;
   bytes = 0;
   isDue = false;
-  rolling?.noteCommit(teams);
 }
 
 function close(): void {
   if (tickets.length > 0) commit();
   else if (keyUses.size > 0) noteKeyUses();
-  rolling?.stop();
   db.close();
   port.close();
 }

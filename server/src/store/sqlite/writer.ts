@@ -13,11 +13,11 @@ import { packPayloads } from '../payload.ts';
 import type { PackedPayloads } from '../payload.ts';
 import { payloadsOf } from '../payload-blob.ts';
 import type { ClockJump, TraceWrite, WriteOutcome } from '../trace-writer.ts';
-import { inUnsyncedTransaction, rollBack, withoutWaiting } from './connection.ts';
+import { rollBack, withoutWaiting } from './connection.ts';
 import { openIdempotencyTable } from './idempotency-table.ts';
 import type { IdempotencyTable } from './idempotency-table.ts';
 import type { OpenFiles } from './open-files.ts';
-import { diskFull, failureOf, isBusy, isIoError, isWriteError } from './sqlite-failures.ts';
+import { diskFull, failureOf, isWriteError } from './sqlite-failures.ts';
 import { openStatements, runSteps } from './sql.ts';
 import { openTraceTables } from './trace-tables.ts';
 import type { TeamRows, TraceTables } from './trace-tables.ts';
@@ -25,39 +25,9 @@ import type { TeamRows, TraceTables } from './trace-tables.ts';
 export interface Commit {
   outcomes: WriteOutcome[];
   clockJumps: ClockJump[];
-  /** The teams that got traces. */
-  teams: readonly TeamCommit[];
   /** Why writes have stopped; null if they have not. */
   brokenBy: string | null;
 }
-
-export interface TeamEnd {
-  teamNo: number;
-  teamId: string;
-  firstSeq: number;
-  lastSeq: number;
-}
-
-/** What a transaction has added to a team. */
-export interface TeamCommit {
-  end: TeamEnd;
-  added: readonly AddedTraces[];
-}
-
-/** Traces with consecutive sequence numbers. */
-export interface AddedTraces {
-  firstSeq: number;
-  drafts: readonly TraceDraft[];
-  /** One for each draft. */
-  stamps: readonly TraceStamp[];
-}
-
-/** How a transaction beside the writes ended. */
-export type AsideResult<T> =
-  | { kind: 'done'; value: T }
-  /** Another process holds the lock, or the writer has a transaction open. */
-  | { kind: 'busy' }
-  | { kind: 'failed'; reason: string };
 
 /** The only writer of traces. It is independent of threads. */
 export class Writer {
@@ -92,15 +62,14 @@ export class Writer {
     const writes = this.#taken;
     this.#taken = [];
     const clockJumps: ClockJump[] = [];
-    const teams: TeamCommit[] = [];
     let isApplied = true;
     const outcomes = storeInHalves(writes, (batch) => {
       if (!isApplied) this.#apply(batch);
       const uses = isApplied ? keyUses : [];
       isApplied = false;
-      return this.#commitOpen(uses, clockJumps, teams);
+      return this.#commitOpen(uses, clockJumps);
     });
-    return { outcomes, clockJumps, teams, brokenBy: this.#brokenBy };
+    return { outcomes, clockJumps, brokenBy: this.#brokenBy };
   }
 
   /** Records them in a separate transaction. Best effort: skipped if another process holds the lock. */
@@ -117,31 +86,6 @@ export class Writer {
       this.#resultOf(error);
       return { isNoted: false, brokenBy: this.#brokenBy };
     }
-  }
-
-  /**
-   * Runs a short transaction between two commits, without a sync of its own. If it fails, no write is affected, unless it is no longer
-   * known what is on the disk.
-   */
-  aside<T>(work: () => T): AsideResult<T> {
-    if (this.#brokenBy !== null || this.#open !== null) return { kind: 'busy' };
-    try {
-      let value: { of: T } | null = null;
-      // Waiting for the lock here would delay writes that arrive in the meantime.
-      withoutWaiting(this.#db, () => {
-        value = { of: inUnsyncedTransaction(this.#db, work) };
-      });
-      return value === null ? { kind: 'busy' } : { kind: 'done', value: (value as { of: T }).of };
-    } catch (error) {
-      if (isBusy(error)) return { kind: 'busy' };
-      // After any other error nothing of the transaction is stored, and writes can go on.
-      if (isIoError(error)) this.#resultOf(error);
-      return { kind: 'failed', reason: messageOf(error) };
-    }
-  }
-
-  get brokenBy(): string | null {
-    return this.#brokenBy;
   }
 
   #apply(writes: readonly TraceWrite[]): void {
@@ -164,11 +108,7 @@ export class Writer {
     return new OpenTransaction(this.#tables, this.#requests);
   }
 
-  #commitOpen(
-    keyUses: readonly KeyUse[],
-    clockJumps: ClockJump[],
-    teams: TeamCommit[],
-  ): BatchResult {
+  #commitOpen(keyUses: readonly KeyUse[], clockJumps: ClockJump[]): BatchResult {
     if (this.#brokenBy !== null) return failed('store_unavailable', this.#brokenBy);
     try {
       const open = this.#open ?? this.#begin();
@@ -181,7 +121,6 @@ export class Writer {
       this.#brokenBy = this.#files.changedBy();
       if (this.#brokenBy !== null) return failed('outcome_unknown', this.#brokenBy);
       clockJumps.push(...jumps);
-      teams.push(...open.commits());
       return { kind: 'stored', outcomes: open.outcomes };
     } catch (error) {
       rollBack(this.#db);
@@ -210,7 +149,7 @@ class OpenTransaction {
   readonly outcomes: WriteOutcome[] = [];
   readonly #tables: TraceTables;
   readonly #requests: IdempotencyTable;
-  readonly #teams = new Map<string, TeamRows & { added: AddedTraces[] }>();
+  readonly #teams = new Map<string, TeamRows>();
 
   constructor(tables: TraceTables, requests: IdempotencyTable) {
     this.#tables = tables;
@@ -248,15 +187,12 @@ class OpenTransaction {
     wallUs: number,
     leftOut: readonly number[] = [],
   ): readonly TraceStamp[] {
-    const { batch, added } = this.#teamOf(write.teamId);
-    const firstSeq = batch.counter.lastSeq + 1;
+    const { batch } = this.#teamOf(write.teamId);
     const packed = payloadsOf(write, leftOut);
     const payloadsAt = packed
       ? (_: TraceDraft, i: number) => packed[i] as PackedPayloads
       : packPayloads;
-    const stamps = batch.append(write, payloadsAt, wallUs);
-    added.push({ firstSeq, drafts: write.drafts, stamps });
-    return stamps;
+    return batch.append(write, payloadsAt, wallUs);
   }
 
   /** Writes the counters. Returns the clock jumps that were detected. */
@@ -265,17 +201,10 @@ class OpenTransaction {
     return [...this.#teams.values()].flatMap(({ batch }) => batch.jump ?? []);
   }
 
-  commits(): TeamCommit[] {
-    return [...this.#teams].map(([teamId, { teamNo, batch, added }]) => {
-      const { firstSeq, lastSeq } = batch.counter;
-      return { end: { teamNo, teamId, firstSeq, lastSeq }, added };
-    });
-  }
-
-  #teamOf(teamId: string): TeamRows & { added: AddedTraces[] } {
+  #teamOf(teamId: string): TeamRows {
     let rows = this.#teams.get(teamId);
     if (!rows) {
-      rows = { ...this.#tables.openBatch(teamId), added: [] };
+      rows = this.#tables.openBatch(teamId);
       this.#teams.set(teamId, rows);
     }
     return rows;
