@@ -1,5 +1,4 @@
 import OpenAI from 'openai';
-import { pricesSettled } from '../../client/src/price.ts';
 import { wrapOpenAI } from '../../client/src/wrap-openai.ts';
 import { startFakeOpenAI } from '../../client/test/support/fake-openai.ts';
 import type { Bench, Finding } from '../lab/bench.ts';
@@ -48,7 +47,7 @@ export const wrapperOverhead: Bench = {
           detail: `${Math.round(oursUs)} µs per call; without recording ${Math.round(bareUs)} µs`,
         });
       }
-      await pricesSettled();
+
       if (recorded === 0) throw new Error('the wrapped client recorded nothing');
       return findings;
     } finally {

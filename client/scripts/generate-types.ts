@@ -1,9 +1,8 @@
 /**
- * Writes client/src/api-types.ts and client/src/reply-shapes.ts from docs/openapi.json, and client/src/prices from the server's source:
- * `npm run client-types`.
+ * Writes client/src/api-types.ts and client/src/reply-shapes.ts from docs/openapi.json: `npm run client-types`.
  */
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { shapesFromSchemas } from './shapes-from-schemas.ts';
 import { refsIn, typeFromParameters, typesFromSchemas } from './types-from-schemas.ts';
@@ -22,9 +21,6 @@ interface Operation {
 const root = new URL('../../', import.meta.url);
 const typesFile = new URL('client/src/api-types.ts', root);
 const shapesFile = new URL('client/src/reply-shapes.ts', root);
-/** What the client shares with the server: the price list, the names of providers and models, and the arithmetic. */
-export const priceFiles = ['price-aliases.ts', 'price-list.ts', 'rates.ts'] as const;
-const pricesFolder = new URL('client/src/prices/', root);
 const head = '// Written by `npm run client-types` from docs/openapi.json; edits are lost.\n\n';
 
 /** What api-types.ts must hold. */
@@ -57,13 +53,6 @@ function filterTypes({ paths }: Document): string {
       parametersOf('/analytics/query').filter(({ name }) => !names.has(name)),
     ),
   ].join('\n');
-}
-
-/** What a file of client/src/prices must hold. */
-export function sharedPrices(name: (typeof priceFiles)[number]): string {
-  const source = new URL(`server/src/core/prices/${name}`, root);
-  const note = '// Written by `npm run client-types` from server/src/core/prices; edits are lost.';
-  return `${note}\n\n${readFileSync(source, 'utf8')}`;
 }
 
 /** What reply-shapes.ts must hold. */
@@ -110,6 +99,4 @@ function formatted(file: URL, source: string): string {
 if (import.meta.main) {
   writeFileSync(typesFile, apiTypes());
   writeFileSync(shapesFile, replyShapes());
-  mkdirSync(pricesFolder, { recursive: true });
-  for (const name of priceFiles) writeFileSync(new URL(name, pricesFolder), sharedPrices(name));
 }

@@ -245,7 +245,7 @@ export interface TraceCost {
   cost_usd: number | null;
   /** Where `cost_usd` comes from: `client` if it was sent, `computed` if the server computed it from the tokens. Present only if the server computes missing costs. */
   cost_source: 'client' | 'computed' | null;
-  /** Why there is no cost; null if there is one. `tokens_unknown`: the trace has no token counts. `price_unknown`: the model has no price. `tokens_unpriced`: the price does not say what these tokens cost. With `pricing_off` and `priced_later` there is a price now: posted traces are not priced by this server, or there was no price when the trace was recorded. */
+  /** Why there is no cost; null if there is one. `tokens_unknown`: the trace has no token counts. `price_unknown`: the model has no price. `tokens_unpriced`: the price does not say what these tokens cost. With `pricing_off` and `priced_later` there is a price now: the trace was posted without asking for its cost, or there was no price when it was recorded. */
   reason:
     | 'tokens_unknown'
     | 'price_unknown'

@@ -4,7 +4,6 @@ import { noApiKey } from './errors.ts';
 import { measure, runUnmeasured } from './measure.ts';
 import type { Measured, MeasuredCall, SetAnswer } from './measure.ts';
 import type { TraceTallyOptions } from './options.ts';
-import { pricesSettled } from './price.ts';
 import { AnalyticsReads, TraceReads } from './reads.ts';
 import type { ReadOptions } from './reads.ts';
 import type { Labels, Recorder } from './recorder.ts';
@@ -76,7 +75,7 @@ export class TraceTally {
     const model = isPlain ? wellFormed(trace.model) : null;
     const isReply = (reply: unknown): reply is Trace =>
       fits<Trace>(reply, traceShape) && (model === null || reply.model === model);
-    const path = '/traces';
+    const path = '/traces?price_missing_costs=true';
     return this.#transport.call({ method: 'POST', path, body, idempotencyKey, signal, isReply });
   }
 
@@ -90,8 +89,6 @@ export class TraceTally {
 
   /** Resolves when every trace that was enqueued before is stored, or when the client has given up on it. */
   async flush(): Promise<void> {
-    // A trace that waits for the price list is not in the queue yet.
-    await pricesSettled();
     await this.#sender.flush();
   }
 
@@ -100,7 +97,6 @@ export class TraceTally {
    * `process.exit()` and signals lose what is still queued.
    */
   async close(): Promise<void> {
-    await pricesSettled();
     await this.#sender.close();
   }
 

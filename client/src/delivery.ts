@@ -54,7 +54,7 @@ async function send(items: readonly Item[], delivery: Delivery): Promise<BatchRe
   const body = await transport.prepare(joinItems(items));
   // One key for all attempts of this piece, so that it is stored once no matter how often it arrives.
   const idempotencyKey = newIdempotencyKey();
-  const path = '/traces/batch?omit=input,output';
+  const path = '/traces/batch?omit=input,output&price_missing_costs=true';
   const isReply = (reply: unknown): reply is BatchReply =>
     fits<BatchReply>(reply, batchReplyShape) &&
     reply.traces.length + reply.rejected.length === items.length;

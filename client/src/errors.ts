@@ -21,7 +21,7 @@ const errorsShownMax = 3;
 /**
  * A failure of a request or of background delivery. `code` comes from the server (docs/errors.md) or is one of the client's own:
  * `network_error`, `no_reply`, `bad_reply`, `reply_too_large`, `redirected`, `aborted`, `not_serialisable`, `no_api_key`; and for
- * `onError` also `traces_rejected`, `queue_overflow`, `closed`, `given_up`, `client_error`, `mask_failed`, `prices_missing`.
+ * `onError` also `traces_rejected`, `queue_overflow`, `closed`, `given_up`, `client_error`, `mask_failed`.
  */
 export class TraceTallyError extends Error {
   /** The HTTP status, or null if there was no complete reply. */

@@ -1,5 +1,5 @@
-import type { Usage } from './price.ts';
 import type { Labels, Recorder } from './recorder.ts';
+import type { Usage } from './usage.ts';
 import { beginCall, guard } from './wrap-call.ts';
 import type { Answer, Call } from './wrap-call.ts';
 import { isPromiseLike } from './wrap-promise.ts';
@@ -16,7 +16,7 @@ export interface MeasuredCall extends Labels {
 export interface MeasuredAnswer {
   /** Replaces the model of the call, for example if a router chose it. */
   model?: string | undefined;
-  /** The exact model that answered, if it differs; used for the price. */
+  /** The exact model that answered, if it differs; the server prices it. */
   response_model?: string | undefined;
   /** Text, or anything that can be converted to JSON. */
   output?: unknown;
@@ -51,7 +51,7 @@ export function measure<T>(
 ): Measured<T> {
   const known: MeasuredAnswer = {};
   const text = guard(recorder, () => asTextWithoutBytes(input));
-  const call = beginCall(recorder, { model, input: text, labels, seller: {} });
+  const call = beginCall(recorder, { model, input: text, labels, provider: undefined });
   const answer = (): Answer => ({
     model: known.model,
     responseModel: known.response_model,

@@ -1,4 +1,4 @@
-import type { Usage } from './price.ts';
+import type { Usage } from './usage.ts';
 import type { Answer } from './wrap-call.ts';
 import type { ReadRequest } from './wrap-record.ts';
 import type { Collector } from './wrap-stream.ts';
@@ -9,7 +9,6 @@ interface Counts {
   output_tokens?: number | null;
   cache_read_input_tokens?: number | null;
   cache_creation_input_tokens?: number | null;
-  cache_creation?: { ephemeral_1h_input_tokens?: number } | null;
   output_tokens_details?: { thinking_tokens?: number } | null;
 }
 
@@ -60,7 +59,6 @@ function usageOf(counts: Counts | null | undefined): Usage | undefined {
     output_tokens: counts.output_tokens ?? undefined,
     cache_read_tokens: read,
     cache_write_tokens: written,
-    cache_write_1h_tokens: counts.cache_creation?.ephemeral_1h_input_tokens,
     reasoning_tokens: counts.output_tokens_details?.thinking_tokens,
   };
 }

@@ -1,4 +1,4 @@
-import type { Usage } from './price.ts';
+import type { Usage } from './usage.ts';
 import type { Answer } from './wrap-call.ts';
 import type { ReadRequest } from './wrap-record.ts';
 import type { Collector } from './wrap-stream.ts';
@@ -28,9 +28,8 @@ interface Counts {
   prompt_tokens_details?: {
     cached_tokens?: number;
     cache_write_tokens?: number;
-    audio_tokens?: number;
   } | null;
-  completion_tokens_details?: { audio_tokens?: number; reasoning_tokens?: number } | null;
+  completion_tokens_details?: { reasoning_tokens?: number } | null;
 }
 
 interface Completion {
@@ -91,8 +90,6 @@ export function usageOf(counts: Counts | null | undefined): Usage | undefined {
     output_tokens: counts.completion_tokens,
     cache_read_tokens: prompt?.cached_tokens,
     cache_write_tokens: prompt?.cache_write_tokens,
-    input_audio_tokens: prompt?.audio_tokens,
-    output_audio_tokens: completion?.audio_tokens,
     reasoning_tokens: completion?.reasoning_tokens,
   };
 }

@@ -1,4 +1,4 @@
-import type { Usage } from './price.ts';
+import type { Usage } from './usage.ts';
 import type { Answer } from './wrap-call.ts';
 import type { ReadRequest } from './wrap-record.ts';
 import type { Collector } from './wrap-stream.ts';

@@ -15,8 +15,8 @@ export interface Labels {
   /** One run of an agent: `run_id`. */
   run?: string | undefined;
   /**
-   * The service that runs the model, such as `openai` or `groq`; also used for the price. Default: known from the wrapped client. For
-   * `measure`, the price is found by the name of the model if it is not set.
+   * The service that runs the model, such as `openai` or `groq`; the server also finds the price by it. Default: known from the wrapped
+   * client. For `measure`, the price is found by the name of the model if it is not set.
    */
   provider?: string | undefined;
 }

@@ -1,4 +1,3 @@
-import { loadPrices } from './price.ts';
 import { ContentCollector, generatedAnswer } from './provider-vercel-ai.ts';
 import type { Labels, Recorder } from './recorder.ts';
 import { beginCall, guard } from './wrap-call.ts';
@@ -39,14 +38,11 @@ export const passThroughMiddleware: VercelMiddleware = {
 
 /** Records each call that the AI SDK makes to a model: one per step of `generateText` or `streamText`. */
 export function vercelMiddleware(recorder: Recorder, labels: Labels = {}): VercelMiddleware {
-  loadPrices();
-
   function begin({ params, model }: MiddlewareOptions): Call {
     const input = guard(recorder, () => asTextWithoutBytes(params?.prompt));
-    const seller = { name: model?.provider };
     // Of the form `openai.chat`.
     const provider = model?.provider?.split('.')[0];
-    return beginCall(recorder, { model: model?.modelId, input, labels, seller, provider });
+    return beginCall(recorder, { model: model?.modelId, input, labels, provider });
   }
 
   return {

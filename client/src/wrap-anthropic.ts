@@ -1,5 +1,5 @@
-import { loadPrices } from './price.ts';
 import { readMessagesRequest } from './provider-anthropic.ts';
+import { providerOf } from './provider-names.ts';
 import type { Labels, Recorder } from './recorder.ts';
 import { wrapClient } from './wrap-client.ts';
 import type { Plan, Scope } from './wrap-client.ts';
@@ -14,14 +14,11 @@ export function wrapAnthropic<C extends object>(
   client: C,
   labels: Labels = {},
 ): C {
-  loadPrices();
   return wrapClient({ recorder, labels }, client, planFor);
 }
 
 function planFor(scope: Scope, client: object): Plan {
-  const { baseURL } = client as { baseURL?: unknown };
-  const seller = { name: 'anthropic', url: typeof baseURL === 'string' ? baseURL : undefined };
-  const create = recorded(scope, seller, readMessagesRequest);
+  const create = recorded(scope, providerOf(client, 'anthropic'), readMessagesRequest);
   const helpers = ['parse', 'stream', 'toolRunner', 'thread', '_toolRunnerThread'];
   const messages = { calls: { create }, helpers };
   return { copies: ['withOptions'], parts: { messages, beta: { parts: { messages } } } };

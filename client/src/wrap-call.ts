@@ -1,8 +1,7 @@
 import type { TraceInput } from './api-types.ts';
 import { errorType } from './error-type.ts';
-import { priced } from './price.ts';
-import type { Seller, Usage } from './price.ts';
 import type { Labels, Recorder } from './recorder.ts';
+import type { Usage } from './usage.ts';
 import { cleanCount, cleanName, cleanParts, cleanUsd, errorText } from './wrap-text.ts';
 
 /** What is known about a call when it starts. The input is converted to text then, because callers may change their lists later. */
@@ -10,16 +9,15 @@ export interface Asked {
   model: unknown;
   input: string | undefined;
   labels: Labels;
-  seller: Seller;
-  /** The provider's name, if the seller has another one in the price list. */
-  provider?: string | undefined;
+  /** The provider if no label names one. */
+  provider: string | undefined;
 }
 
 /** What the provider returned, as far as it is known. */
 export interface Answer {
   /** Replaces the requested model. */
   model?: unknown;
-  /** The exact model that answered, such as `gpt-4o-2024-08-06` for `gpt-4o`; used for the price. */
+  /** The exact model that answered, such as `gpt-4o-2024-08-06` for `gpt-4o`; the server prices it. */
   responseModel?: unknown;
   output?: string | undefined;
   usage?: Usage | undefined;
@@ -55,9 +53,7 @@ export function beginCall(recorder: Recorder, asked: Asked): Call {
     isRecorded = true;
     const latencyMs = performance.now() - startMs;
     guard(recorder, () => {
-      const trace = traceOf(asked, answer, { startedAt, latencyMs, firstOutputMs });
-      const seller = { ...asked.seller, name: asked.labels.provider ?? asked.seller.name };
-      priced(recorder, trace, answer.usage, seller, cleanName(answer.responseModel));
+      recorder.enqueue(traceOf(asked, answer, { startedAt, latencyMs, firstOutputMs }));
     });
   }
 
@@ -100,7 +96,7 @@ function traceOf(asked: Asked, answer: Answer, timing: Timing): TraceInput {
     user_identifier: cleanName(user),
     response_model: responseModel === model ? undefined : responseModel,
     started_at: timing.startedAt,
-    provider: cleanName(provider ?? asked.provider ?? asked.seller.name),
+    provider: cleanName(provider ?? asked.provider),
     session_id: cleanName(session),
     run_id: cleanName(run),
     ...cleanParts(promptTokens, {

@@ -1,4 +1,4 @@
-import { loadPrices } from './price.ts';
+import { providerOf } from './provider-names.ts';
 import { readChatRequest } from './provider-openai-chat.ts';
 import { readEmbeddingsRequest } from './provider-openai-embeddings.ts';
 import { readResponsesRequest } from './provider-openai-responses.ts';
@@ -16,16 +16,14 @@ export function wrapOpenAI<C extends object>(
   client: C,
   labels: Labels = {},
 ): C {
-  loadPrices();
   return wrapClient({ recorder, labels }, client, planFor);
 }
 
 function planFor(scope: Scope, client: object): Plan {
-  const { baseURL } = client as { baseURL?: unknown };
-  const seller = { name: 'openai', url: typeof baseURL === 'string' ? baseURL : undefined };
+  const provider = providerOf(client, 'openai');
   const chatHelpers = ['parse', 'stream', 'runTools'];
   const responses = {
-    calls: { create: recorded(scope, seller, readResponsesRequest) },
+    calls: { create: recorded(scope, provider, readResponsesRequest) },
     helpers: ['parse', 'stream'],
   };
   return {
@@ -34,13 +32,13 @@ function planFor(scope: Scope, client: object): Plan {
       chat: {
         parts: {
           completions: {
-            calls: { create: recorded(scope, seller, readChatRequest) },
+            calls: { create: recorded(scope, provider, readChatRequest) },
             helpers: chatHelpers,
           },
         },
       },
       responses,
-      embeddings: { calls: { create: recorded(scope, seller, readEmbeddingsRequest) } },
+      embeddings: { calls: { create: recorded(scope, provider, readEmbeddingsRequest) } },
       // Older versions of the SDK have the helpers here.
       beta: { parts: { chat: { parts: { completions: { helpers: chatHelpers } } }, responses } },
     },

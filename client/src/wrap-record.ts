@@ -1,4 +1,3 @@
-import type { Seller } from './price.ts';
 import { beginCall, guard } from './wrap-call.ts';
 import type { Call } from './wrap-call.ts';
 import type { Scope, Stand } from './wrap-client.ts';
@@ -16,14 +15,14 @@ export interface Request extends Omit<AnswerReader, 'signal'> {
 export type ReadRequest = (body: Record<string, unknown>) => Request;
 
 /** Records a method of the SDKs that takes a body and options, and returns a promise. */
-export function recorded(scope: Scope, seller: Seller, readRequest: ReadRequest): Stand {
+export function recorded(scope: Scope, provider: string, readRequest: ReadRequest): Stand {
   const { recorder, labels } = scope;
   return (method, args) => {
     const begun = guard(recorder, () => {
       const request = readRequest((args[0] ?? {}) as Record<string, unknown>);
       const { signal } = (args[1] ?? {}) as { signal?: AbortSignal | null };
       const { model, input } = request;
-      const call = beginCall(recorder, { model, input, labels, seller });
+      const call = beginCall(recorder, { model, input, labels, provider });
       return { call, request, reader: { ...request, signal: signal ?? undefined } };
     });
     if (begun === undefined) return method(...args);

@@ -1,6 +1,6 @@
 /**
- * `npm run release -- VERSION [--dry-run]`: sets the version, dates the changelog, packs both packages from a fresh clone of the last
- * commit, tries the tarballs in an empty folder, then publishes them and tags the commit. A dry run does everything but the last step and
+ * `npm run release -- VERSION [--dry-run]`: sets the version, dates the changelog, builds the npm packages and the Python package from a
+ * fresh clone of the last commit, tries them in empty folders, then publishes them and tags the commit. A dry run does everything but the last step and
  * changes nothing in the checkout.
  */
 import { execFileSync } from 'node:child_process';
@@ -11,6 +11,8 @@ import { fileURLToPath } from 'node:url';
 import { parseArgs } from 'node:util';
 import { installInEmptyFolder, npm, pack } from './pack.ts';
 import type { Packed } from './pack.ts';
+import { packPython, setPythonVersion } from './release-python.ts';
+import type { PythonPackages } from './release-python.ts';
 import {
   datedChangelog,
   isVersion,
@@ -87,6 +89,7 @@ async function prepare(
   change('package-lock.json', (text) => releasedLock(text, version, own));
   const today = new Date().toISOString().slice(0, 10);
   change('CHANGELOG.md', (text) => datedChangelog(text, version, today));
+  setPythonVersion(clone, version);
   await npm(clone, ['ci', '--prefer-offline', '--no-audit', '--no-fund']);
   // The document contains the version.
   await npm(clone, ['run', '--silent', 'openapi']);
@@ -123,18 +126,29 @@ async function packAndTry(clone: string, folder: string, version: string): Promi
 }
 
 /** If this fails, nothing is published, or it says what is left to do. */
-async function publish(clone: string, tarballs: readonly string[], version: string): Promise<void> {
+async function publish(
+  clone: string,
+  tarballs: readonly string[],
+  version: string,
+  python: PythonPackages,
+): Promise<void> {
   const commands = tarballs.map((tarball) => publishCommand(version, tarball));
+  const upload = `python3 -m twine upload ${python.files.join(' ')}`;
+  const pull = `git pull --ff-only --tags ${clone} HEAD`;
   for (const [i, command] of commands.entries()) {
     try {
       await npm(clone, command);
     } catch (cause) {
       if (i === 0) throw cause;
       const rest = commands.slice(i).map((words) => ['npm', ...words].join(' '));
-      const pull = `git pull --ff-only --tags ${clone} HEAD`;
-      throw new HalfPublished([...rest, pull].join(' && '), cause);
+      throw new HalfPublished([...rest, upload, pull].join(' && '), cause);
     }
     say(`published: ${basename(tarballs[i] ?? '')}`);
+  }
+  try {
+    python.publish();
+  } catch (cause) {
+    throw new HalfPublished([upload, pull].join(' && '), cause);
   }
   git(checkout, 'pull', '--quiet', '--ff-only', '--tags', clone, 'HEAD');
   say(`Now run: git push --follow-tags`);
@@ -160,8 +174,12 @@ async function main(): Promise<void> {
     git(clone, 'commit', '--quiet', '--message', `Release ${version}`, ...changed);
     git(clone, 'tag', '--annotate', '--message', `Release ${version}`, `v${version}`);
     const tarballs = await packAndTry(clone, folder, version);
+    const python = packPython(clone, folder, version);
+    say(
+      `Python: ${python.files.map((file) => basename(file)).join(', ')}, tried in an empty environment`,
+    );
     if (isDryRun) say('Not published: this was a dry run.');
-    else await publish(clone, tarballs, version);
+    else await publish(clone, tarballs, version, python);
   } catch (error) {
     isNeeded = error instanceof HalfPublished;
     throw error;

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
-import { apiTypes, priceFiles, replyShapes, sharedPrices } from '../../scripts/generate-types.ts';
+import { apiTypes, replyShapes } from '../../scripts/generate-types.ts';
 import { typesFromSchemas } from '../../scripts/types-from-schemas.ts';
 
 test('the types and reply checks of the client match docs/openapi.json', () => {
@@ -9,13 +9,6 @@ test('the types and reply checks of the client match docs/openapi.json', () => {
     readFileSync(new URL(`../../src/${name}`, import.meta.url), 'utf8');
   assert.equal(committed('api-types.ts'), apiTypes(), 'run: npm run client-types');
   assert.equal(committed('reply-shapes.ts'), replyShapes(), 'run: npm run client-types');
-});
-
-test('the client computes costs with the prices, names and arithmetic of the server', () => {
-  for (const name of priceFiles) {
-    const file = new URL(`../../src/prices/${name}`, import.meta.url);
-    assert.equal(readFileSync(file, 'utf8'), sharedPrices(name), 'run: npm run client-types');
-  }
 });
 
 test('the generator supports optional fields, null, enums, references, lists, unions, records and comments', () => {

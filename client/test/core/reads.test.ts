@@ -50,7 +50,7 @@ test('get returns one trace and cost explains its cost, and both fail with 404 i
   const stored = await recorded(client, { model: 'gpt-4o', input: 'i', prompt_tokens: 1_000 });
   assert.deepEqual(await client.traces.get(stored.id), stored);
   const { cost_usd, reason, price, parts, computed_usd } = await client.traces.cost(stored.id);
-  assert.deepEqual([cost_usd, reason, computed_usd], [null, 'pricing_off', 0.0025]);
+  assert.deepEqual([cost_usd, reason, computed_usd], [0.0025, null, 0.0025]);
   assert.deepEqual([price?.source, parts[0]?.kind, parts[0]?.usd], ['list', 'input', 0.0025]);
   for (const id of ['00000000-0000-7000-8000-000000000000', 'a/../b?c=d', '', '.', '..']) {
     for (const read of [() => client.traces.get(id), () => client.traces.cost(id)]) {

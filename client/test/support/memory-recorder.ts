@@ -1,6 +1,5 @@
 import type { TraceInput } from '../../src/api-types.ts';
 import type { TraceTallyError } from '../../src/errors.ts';
-import { pricesSettled } from '../../src/price.ts';
 import type { Recorder } from '../../src/recorder.ts';
 
 export interface MemoryRecorder extends Recorder {
@@ -27,7 +26,6 @@ export function memoryRecorder(): MemoryRecorder {
     async settled(count) {
       const untilMs = performance.now() + 120_000;
       while (traces.length < count && performance.now() < untilMs) await turn(5);
-      await pricesSettled();
       // One that came too often would come about now.
       await turn(20);
       return traces;

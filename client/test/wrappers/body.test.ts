@@ -25,7 +25,12 @@ function observedResponse(text: string, pieceBytes: number) {
   );
   const recorder = memoryRecorder();
   const response = new Response(body);
-  const call = beginCall(recorder, { model: 'm', input: undefined, labels: {}, seller: {} });
+  const call = beginCall(recorder, {
+    model: 'm',
+    input: undefined,
+    labels: {},
+    provider: undefined,
+  });
   observeBody(recorder, response, call, readChatRequest({}).collector(), undefined);
   return { recorder, response, pulls: () => pulls };
 }
@@ -59,7 +64,7 @@ test('invalid events reach the caller unchanged and are reported', async () => {
 
 test('a response without a body is recorded', async () => {
   const recorder = memoryRecorder();
-  const call = beginCall(recorder, { model: 'm', input: 'q', labels: {}, seller: {} });
+  const call = beginCall(recorder, { model: 'm', input: 'q', labels: {}, provider: undefined });
   observeBody(recorder, new Response(null), call, readChatRequest({}).collector(), undefined);
   assert.equal(only(await recorder.settled(1)).input, 'q');
 });

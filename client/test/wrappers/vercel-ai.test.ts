@@ -39,7 +39,6 @@ const recordedHello = {
   output: 'Hello there.',
   prompt_tokens: 1200,
   completion_tokens: 30,
-  cost_usd: 0.00205,
   status: 'success',
   feature_name: 'tests',
   user_identifier: 'user-1',

@@ -12,7 +12,7 @@ import { DecodedBody } from './decoding/decoded-body.ts';
 import { WaitingJob } from './decoding/waiting-job.ts';
 import type { DecodingPool } from './decoding/decoding-pool.ts';
 import { hashPrefixOf, noteBody } from './idempotency.ts';
-import { omittedPayloads } from './parameters.ts';
+import { asksForCosts, omittedPayloads } from './parameters.ts';
 
 declare module 'fastify' {
   interface FastifyContextConfig {
@@ -129,7 +129,8 @@ async function decode(
   const { kind, teamId } = job;
   const waiting = new WaitingJob(job, request.raw.socket);
   try {
-    const isPriced = priceMissingCosts || (kind !== 'trace' && kind !== 'batch');
+    const isPosted = kind === 'trace' || kind === 'batch';
+    const isPriced = !isPosted || priceMissingCosts || asksForCosts(request.query);
     job.prices = isPriced ? await pricing.ownPrices() : null;
     const decoded = new DecodedBody(await decoding.decode(teamId, () => waiting.take()));
     request.bodyHash = decoded.bodyHash;

@@ -113,8 +113,26 @@ export const ReportQuery = Type.Object(
   metadataPattern,
 );
 
+const priceMissing = Type.Optional(
+  Type.String({
+    pattern: '^true$',
+    rule: 'must be true',
+    openapi: { type: 'boolean', enum: [true] },
+    description:
+      'Computes the cost of each trace that has none from its tokens, as `--price-missing-costs` does for all requests.',
+  }),
+);
+
+export const PostTraceQuery = Type.Object({ price_missing_costs: priceMissing });
+
 /** A batch may leave payloads out of its reply. */
-export const OmitQuery = Type.Object({ omit });
+export const PostBatchQuery = Type.Object({ omit, price_missing_costs: priceMissing });
+
+/** Whether a POST asks for missing costs. Bodies are decoded before the query is validated, so it may be anything. */
+export function asksForCosts(query: unknown): boolean {
+  const { price_missing_costs: asked } = query as Record<string, unknown>;
+  return asked === 'true';
+}
 
 /** The value is checked in `idempotency.ts`, since Fastify's message would name the header in lower case. */
 export const IdempotencyHeaders = Type.Object({

@@ -95,7 +95,7 @@ const TraceCost = component('TraceCost', 'The stored cost of a trace, and what p
     type: ['string', 'null'],
     enum: [...noCostReasons, null],
     description:
-      'Why there is no cost; null if there is one. `tokens_unknown`: the trace has no token counts. `price_unknown`: the model has no price. `tokens_unpriced`: the price does not say what these tokens cost. With `pricing_off` and `priced_later` there is a price now: posted traces are not priced by this server, or there was no price when the trace was recorded.',
+      'Why there is no cost; null if there is one. `tokens_unknown`: the trace has no token counts. `price_unknown`: the model has no price. `tokens_unpriced`: the price does not say what these tokens cost. With `pricing_off` and `priced_later` there is a price now: the trace was posted without asking for its cost, or there was no price when it was recorded.',
   }),
   is_current: Type.Boolean({
     description:

@@ -8,11 +8,26 @@ import { chatAttributes, spanOf, spansRequest } from '../support/otlp.ts';
 const call = { provider: 'openai', prompt_tokens: 1_000, completion_tokens: 100 };
 const gpt4o = { model: 'gpt-4o', ...call };
 
+/** Posted traces, and what becomes of their costs. */
+const cases: [body: object, cost: number | null, source: string | undefined][] = [
+  [gpt4o, 0.0035, 'computed'],
+  [{ ...gpt4o, cache_read_tokens: 800 }, 0.0025, 'computed'],
+  [{ ...gpt4o, cost_usd: 0.25 }, 0.25, 'client'],
+  [{ ...gpt4o, cost_usd: 0 }, 0, 'client'],
+  [{ ...call, model: 'o3', started_at: '2025-06-09T12:00:00Z' }, 0.014, 'computed'],
+  [{ ...call, model: 'o3' }, 0.0028, 'computed'],
+  [{ ...call, model: 'my-deployment' }, null, undefined],
+  [{ ...call, model: 'my-deployment', response_model: 'gpt-4o' }, 0.0035, 'computed'],
+  [{ model: 'gpt-4o' }, null, undefined],
+  [{ ...gpt4o, cost_source: 'client' }, 0.0035, 'computed'],
+];
+
 let service: TestService;
 let team: KeyHolder;
 
-async function posted(body: object): Promise<Record<string, unknown>> {
-  const { status, text, json } = await service.call(team.key, 'POST', '/traces', body);
+async function posted(body: object, query = ''): Promise<Record<string, unknown>> {
+  const path = `/traces${query}`;
+  const { status, text, json } = await service.call(team.key, 'POST', path, body);
   assert.equal(status, 201, text);
   return json as Record<string, unknown>;
 }
@@ -100,6 +115,55 @@ describe('without --price-missing-costs', () => {
     assert.equal(json.traces[0].cost_usd, 0.0035);
     assert.equal(json.traces[0].cost_source, 'computed');
   });
+
+  test('price_missing_costs=true prices the traces of one request, small, large or in a batch', async () => {
+    const query = '?price_missing_costs=true';
+    const sourced = ({ cost_usd, cost_source }: Record<string, unknown>) => [cost_usd, cost_source];
+    for (const [body, cost, source] of cases) {
+      const trace = await posted(body, query);
+      assert.deepEqual(sourced(trace), [cost, source], JSON.stringify(body));
+      // A decoding thread reads a trace of this size.
+      const large = await posted({ ...body, input: 'x'.repeat(100_000) }, query);
+      assert.deepEqual(sourced(large), [cost, source]);
+      const read = await service.call(team.key, 'GET', `/traces/${trace['id'] as string}`);
+      assert.deepEqual(read.json, trace);
+    }
+    const traces = { traces: cases.map(([body]) => body) };
+    const batch = `/traces/batch${query}&omit=input`;
+    const { json } = await service.call(team.key, 'POST', batch, traces);
+    assert.deepEqual(
+      json.traces.map(sourced),
+      cases.map(([, cost, source]) => [cost, source]),
+    );
+    const plain = await service.call(team.key, 'POST', '/traces/batch', traces);
+    assert.deepEqual(
+      plain.json.traces.map(sourced),
+      cases.map(([body]) => [(body as { cost_usd?: number }).cost_usd ?? null, undefined]),
+    );
+  });
+
+  test('price_missing_costs must be true, and nothing is stored if it is not', async () => {
+    const before = await totals();
+    for (const path of ['/traces', '/traces/batch']) {
+      for (const value of ['', '1', 'false', 'TRUE', 'true&price_missing_costs=true']) {
+        const body = path === '/traces' ? gpt4o : { traces: [gpt4o] };
+        const query = `?price_missing_costs=${value}`;
+        const { status, json } = await service.call(team.key, 'POST', `${path}${query}`, body);
+        assert.equal(status, 422, query);
+        assert.equal(json.errors[0].field, 'price_missing_costs');
+      }
+    }
+    assert.deepEqual(await totals(), before);
+  });
+
+  test('a retry with price_missing_costs gets the same reply', async () => {
+    const headers = { 'idempotency-key': 'priced-by-request' };
+    const path = '/traces?price_missing_costs=true';
+    const first = await service.call(team.key, 'POST', path, gpt4o, headers);
+    const second = await service.call(team.key, 'POST', path, gpt4o, headers);
+    assert.equal(first.json.cost_usd, 0.0035);
+    assert.equal(second.text, first.text);
+  });
 });
 
 describe('with --price-missing-costs', () => {
@@ -110,18 +174,6 @@ describe('with --price-missing-costs', () => {
   after(() => service.stop());
 
   test('a posted trace without a cost gets one, exactly, and says so', async () => {
-    const cases: [body: object, cost: number | null, source: string | undefined][] = [
-      [gpt4o, 0.0035, 'computed'],
-      [{ ...gpt4o, cache_read_tokens: 800 }, 0.0025, 'computed'],
-      [{ ...gpt4o, cost_usd: 0.25 }, 0.25, 'client'],
-      [{ ...gpt4o, cost_usd: 0 }, 0, 'client'],
-      [{ ...call, model: 'o3', started_at: '2025-06-09T12:00:00Z' }, 0.014, 'computed'],
-      [{ ...call, model: 'o3' }, 0.0028, 'computed'],
-      [{ ...call, model: 'my-deployment' }, null, undefined],
-      [{ ...call, model: 'my-deployment', response_model: 'gpt-4o' }, 0.0035, 'computed'],
-      [{ model: 'gpt-4o' }, null, undefined],
-      [{ ...gpt4o, cost_source: 'client' }, 0.0035, 'computed'],
-    ];
     for (const [body, cost, source] of cases) {
       const trace = await posted(body);
       assert.deepEqual(

@@ -3,7 +3,7 @@ import { callerOf, requireKey } from '../auth.ts';
 import type { DecodedBody } from '../decoding/decoded-body.ts';
 import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
-import { IdempotencyHeaders, OmitQuery, omittedPayloads } from '../parameters.ts';
+import { IdempotencyHeaders, omittedPayloads, PostBatchQuery } from '../parameters.ts';
 import { replies, writeFailures } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 import { BatchBody } from '../trace-schemas.ts';
@@ -21,7 +21,7 @@ export const postTraceBatch: Route = (app, { reader, writes, gate, replyBudget, 
         summary: 'Record up to 1,000 traces in one request',
         tags: ['traces'],
         headers: IdempotencyHeaders,
-        querystring: OmitQuery,
+        querystring: PostBatchQuery,
         body: BatchBody,
         response: { 201: replies.batch, ...writeFailures },
       },

@@ -5,7 +5,7 @@ import { callerOf, requireKey } from '../auth.ts';
 import { DecodedBody } from '../decoding/decoded-body.ts';
 import { idempotentRequest, tracesToShow } from '../idempotency.ts';
 import type { Route } from '../route.ts';
-import { IdempotencyHeaders } from '../parameters.ts';
+import { asksForCosts, IdempotencyHeaders, PostTraceQuery } from '../parameters.ts';
 import { replies, writeFailures } from '../schemas.ts';
 import { traceJson } from '../trace-json.ts';
 import { TraceBody } from '../trace-schemas.ts';
@@ -25,6 +25,7 @@ export const postTrace: Route = (
         summary: 'Record one trace',
         tags: ['traces'],
         headers: IdempotencyHeaders,
+        querystring: PostTraceQuery,
         body: TraceBody,
         response: { 201: replies.trace, ...writeFailures },
       },
@@ -39,7 +40,8 @@ export const postTrace: Route = (
       const draft = draftTrace(request.body);
       const append = () => writes.append(teamId, [draft], idempotentRequest(request));
       const show = ([trace]: readonly Trace[]): void => send(reply, trace, null);
-      const priced = priceMissingCosts ? pricing.price(teamId, draft) : null;
+      const isPriced = priceMissingCosts || asksForCosts(request.query);
+      const priced = isPriced ? pricing.price(teamId, draft) : null;
       const appended = priced ? priced.then(append) : append();
       appended
         .then((stored) => {
