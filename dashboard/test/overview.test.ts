@@ -257,9 +257,12 @@ test(
     ] as const) {
       await page.getByRole('group', { name: 'Show for each' }).getByText(measure).click();
       const groups = page.getByRole('table', { name: `${measure} by model over time` });
-      const sums = await sumsOfRows(groups);
-      for (const [index, day] of days.toReversed().entries())
-        assert.ok(Math.abs((sums[index] ?? NaN) - of(day)) < 1e-9, `${measure} ${day.start}`);
+      // The table may just be filled again.
+      await eventually(async () => {
+        const sums = await sumsOfRows(groups);
+        for (const [index, day] of days.toReversed().entries())
+          assert.ok(Math.abs((sums[index] ?? NaN) - of(day)) < 1e-9, `${measure} ${day.start}`);
+      });
     }
   }),
 );
