@@ -6,7 +6,7 @@
  *
  * Each line of its standard output is the number of traces that were acknowledged so far.
  */
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises';
 import { draftTrace } from '../../src/core/trace.ts';
 import { openStore } from '../../src/store/open-store.ts';
 import { addSwapRun, meanCost, swapCosts } from '../support/cost-swaps.ts';
@@ -39,10 +39,12 @@ async function write(): Promise<never> {
   }
 }
 
+/** With pauses, as `reprice` has them: without any, writes hardly ever get the lock of the file. */
 async function swap(): Promise<never> {
   for (;;) {
-    await swapCosts(store, run, Math.floor(random() * (acknowledged + 1)));
-    await nextTurn();
+    const startMs = performance.now();
+    if (acknowledged > 0) await swapCosts(store, run, Math.floor(random() * (acknowledged + 1)));
+    await delay(performance.now() - startMs + 1);
   }
 }
 
