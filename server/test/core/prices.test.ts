@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { test } from 'node:test';
 import * as genaiPrices from '@pydantic/genai-prices';
 import { loadPriceList } from '../../src/core/prices/load-price-list.ts';
@@ -216,17 +215,4 @@ test('the price of a day does not depend on which days were asked for before', (
       assert.deepEqual(used.find(null, model, us), fresh().find(null, model, us));
     }
   }
-});
-
-test('the client and the server use the same version of the price list, offline', () => {
-  const versionOf = (folder: string, kind: 'dependencies' | 'devDependencies') => {
-    const file = new URL(`../../../${folder}/package.json`, import.meta.url);
-    const manifest = JSON.parse(readFileSync(file, 'utf8')) as Record<
-      string,
-      Record<string, string>
-    >;
-    return manifest[kind]?.['@pydantic/genai-prices'];
-  };
-  assert.match(versionOf('server', 'dependencies') ?? '', /^\d+\.\d+\.\d+$/);
-  assert.equal(versionOf('client', 'devDependencies'), versionOf('server', 'dependencies'));
 });
