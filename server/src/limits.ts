@@ -214,7 +214,7 @@ export const limits = Object.freeze({
   postgresFollowingRowsMin: 24,
   // How long such a call waits for the lock of a team before it leaves the team out.
   postgresSharedLockMsMax: 50,
-  // Expired idempotency keys that a call removes: twice as many as it can add.
+  // Expired idempotency keys that a call removes: twice the number that it can add.
   postgresSweepRowsMax: 4_000,
   // How long the database remembers a call that has stored traces, and one that must not be executed any more. How often expired ones are
   // removed.

@@ -18,7 +18,7 @@ _FIXED_SIZE = 500
 
 
 class Usage(NamedTuple):
-    """Token counts of a call. Input tokens include cached ones; output tokens include those of reasoning."""
+    """Token counts of a call. Input tokens include cached ones; output tokens include reasoning tokens."""
 
     input_tokens: Any = None
     output_tokens: Any = None

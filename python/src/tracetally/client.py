@@ -109,7 +109,7 @@ class TraceTally:
         return current_call()
 
     def enqueue(self, **fields: Unpack[TraceFields]) -> None:
-        """Records a call in the background. Never raises and never waits. The fields are those of `POST /traces`."""
+        """Records a call in the background. Never raises and never waits. The fields are the same as in `POST /traces`."""
         recorder = self._recorder
         if recorder is None or not recorder.wants_call():
             return

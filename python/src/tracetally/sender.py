@@ -189,7 +189,7 @@ class Sender:
             self._settle(len(items), next(sizes), Outcome(0, 0, len(items), problem), epoch)
 
     def _take(self, epoch: int) -> tuple[list[bytes], int, list[tuple[int, TraceTallyError]]]:
-        """The oldest traces, as many as fit into a batch; a trace that is larger than a batch is taken alone."""
+        """The oldest traces that fit into a batch; a trace that is larger than a batch is taken alone."""
         settings = self._settings
         items: list[bytes] = []
         unusable: list[tuple[int, TraceTallyError]] = []

@@ -26,7 +26,7 @@ class Collector(Protocol):
 
 
 open_observers: weakref.WeakSet[Observer] = weakref.WeakSet()
-"""Of the streams that nobody has forgotten yet: they are recorded at the end of the process."""
+"""Streams that are still open: they are recorded at the end of the process."""
 
 
 class Observer:

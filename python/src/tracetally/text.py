@@ -123,7 +123,7 @@ def causes_of(error: BaseException) -> list[BaseException]:
 
 
 def error_text(error: object) -> str:
-    """The error's message with those of its causes, because SDKs often say only "Connection error." Never empty."""
+    """The messages of the error and its causes, because SDKs often say only "Connection error." Never empty."""
     if not isinstance(error, BaseException):
         message = field(error, "message") or field(error, "code") or as_text(error)
         return clip(str(message), ERROR_CHARS_MAX) or "unknown error"

@@ -184,7 +184,7 @@ function addSum(sum: Sum, { measures, counts }: Sum): void {
   if (counts) (sum.counts ??= new LatencyCounts()).addCounts(counts);
 }
 
-/** What is left of the whole without the listed groups, by interval. */
+/** The whole without the listed groups, by interval. */
 function restOf(whole: readonly Sum[], listed: readonly Sum[]): Sum[] {
   const listedByStart = Map.groupBy(listed, ({ startUs }) => startUs);
   return whole.flatMap((sum) => {

@@ -32,7 +32,7 @@ export function openPrices(sql: Sql): PriceDirectory {
         const [last] = (yield statement(
           'select coalesce(max(no), 0) as no, count(input) as prices from price_entries',
         )).rows;
-        // Also what is left of prices that were removed: the new entry has a higher number.
+        // Also entries of removed prices: the new entry has a higher number.
         const { changes } = yield statement(
           `delete from price_entries
            where input is null or (team_id is not distinct from ?1 and model = ?2 and from_day = ?3)`,

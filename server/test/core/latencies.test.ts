@@ -73,7 +73,7 @@ test('taking a part away from a stored histogram leaves the bytes of the rest', 
   );
 });
 
-test('counts add up, and without one of their parts they are those of the others', () => {
+test('counts add up, and subtracting one part leaves the counts of the others', () => {
   fc.assert(
     fc.property(histograms, histograms, (one, other) => {
       const [whole, part] = [new LatencyCounts(), new LatencyCounts()];

@@ -56,7 +56,7 @@ test('when PostgreSQL falls silent, writers of many teams all get an answer in t
   const outcomes = await Promise.all(teams.map((teamId) => store.append([write(teamId)])));
   const seconds = (performance.now() - startMs) / 1000;
   const codes = outcomes.map(([outcome]) => (outcome?.kind === 'failed' ? outcome.code : 'stored'));
-  // Of calls that were sent, nobody can say what became of them. The others were not sent.
+  // It is not known what became of calls that were sent. The others were not sent.
   const sent = codes.filter((code) => code === 'outcome_unknown');
   assert.ok(sent.length > 0);
   assert.deepEqual(

@@ -97,7 +97,7 @@ test('while more writes are being read, one connection is used', () => {
   assert.deepEqual(sizes(), [1, enough]);
 });
 
-test('calls of one team follow each other on one connection, and those of another team need not wait for them', async () => {
+test('calls of one team follow each other on one connection, and calls of another team need not wait for them', async () => {
   const { store, running, sizes } = openCalls();
   const writer = new Writer(store, false);
   void writer.append(writesOf('a', 1));
@@ -109,7 +109,7 @@ test('calls of one team follow each other on one connection, and those of anothe
   assert.notEqual(first?.connection, third?.connection);
   void writer.append([...writesOf('a', enough), ...writesOf('b', 1)]);
   await third?.end();
-  // Those of the first team wait for a place on their connection.
+  // Calls of the first team wait for a place on their connection.
   assert.deepEqual(sizes(), [1, enough, 1]);
   await first?.end();
   assert.deepEqual(sizes(), [enough, 1, enough]);

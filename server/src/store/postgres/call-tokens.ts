@@ -49,7 +49,7 @@ export async function fateOf(
   return null;
 }
 
-/** Removes tokens that nobody will ask about any more, now and then. */
+/** Removes expired tokens now and then. */
 export class TokenSweeper {
   readonly #pools: Pools;
   /** Null before the first write. */

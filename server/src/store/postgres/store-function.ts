@@ -108,7 +108,7 @@ const assignNumbers = `
         end if;
       end if;`;
 
-/** Twice as many as can be added, so that the table does not grow without end. */
+/** Twice the number that can be added, so that the table does not grow forever. */
 const sweepRequests = `
     select min(e.expires_at_us) into oldest_us from idempotency e where e.team_id = team;
     if oldest_us <= us then

@@ -173,7 +173,7 @@ export class RequestRecords {
   }
 }
 
-/** Traces as two parameters: their rows and those of their payloads. They may belong to several teams. */
+/** Traces as two parameters: their rows and the rows of their payloads. They may belong to several teams. */
 export class TraceRecords {
   readonly #types: RecordTypes;
   readonly #traces = new RecordArray();

@@ -23,7 +23,7 @@ export interface TeamLine {
   readonly waiting: Waiting[];
   /** In the order in which they were sent. */
   readonly running: RunningCall[];
-  /** Whether the team was locked. Then its writes do not share a call with those of other teams. */
+  /** Whether the team was locked. Then its writes do not share a call with writes of other teams. */
   isApart: boolean;
 }
 

@@ -73,7 +73,7 @@ function storeIdOf(path: string): string {
   return db.prepare('select id from store_identity').get()?.['id'] as string;
 }
 
-/** After damage was found: the next server builds the file again, and nobody opens it before that. */
+/** After damage was found: the next server builds the file again, and no process opens it before that. */
 export function giveUpRollups(rollups: DatabaseSync): void {
   rollups.exec('pragma user_version = 0');
 }
