@@ -85,10 +85,6 @@ export const percents = [50, 90, 95, 99] as const;
 /** In the order of `percents`. */
 export type Percentiles = readonly (number | null)[];
 
-export function percentilesOf(histogram: Histogram): Percentiles {
-  return percents.map((percent) => percentile(histogram, percent));
-}
-
 /** The number of the latency that is the percentile, if all are sorted. The first is 1. */
 export function rankOf(count: number, percent: number): number {
   return Math.max(1, Math.ceil((count * percent) / 100));

@@ -63,21 +63,6 @@ export function matches(filter: TraceFilter, values: Partial<Record<QueryField, 
   return true;
 }
 
-/** The same for many values. */
-export function matcherOf(
-  filter: TraceFilter,
-): (values: Partial<Record<QueryField, string | null>>) => boolean {
-  const fields = Object.entries(filter).map(([field, accepted]) => ({
-    field: field as QueryField,
-    accepted: accepted === 'set' ? null : new Set(accepted),
-  }));
-  return (values) =>
-    fields.every(({ field, accepted }) => {
-      const value = values[field] ?? null;
-      return accepted === null ? value !== null : accepted.has(value);
-    });
-}
-
 export function isInRange(range: TimeRange | null, us: number): boolean {
   return range === null || (us >= range.fromUs && us < range.toUs);
 }

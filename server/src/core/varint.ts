@@ -1,4 +1,4 @@
-/** Unsigned integers of any size in as few bytes as needed: seven bits per byte, lowest first, the high bit set if more follow. */
+/** Unsigned integers below 2^53 in as few bytes as needed: seven bits per byte, lowest first, the high bit set if more follow. */
 export class VarintWriter {
   #bytes: Uint8Array;
   #length = 0;
@@ -13,22 +13,6 @@ export class VarintWriter {
     for (; rest >= 2 ** 31; rest = Math.floor(rest / 0x80)) this.#push((rest % 0x80) | 0x80);
     for (; rest >= 0x80; rest >>>= 7) this.#push((rest & 0x7f) | 0x80);
     this.#push(rest);
-  }
-
-  writeBigInt(value: bigint): void {
-    let rest = value;
-    for (; rest > maxSafe; rest >>= 7n) this.#push(Number(rest & 0x7fn) | 0x80);
-    this.writeNumber(Number(rest));
-  }
-
-  writeBytes(bytes: Uint8Array): void {
-    while (this.#length + bytes.length > this.#bytes.length) this.#grow();
-    this.#bytes.set(bytes, this.#length);
-    this.#length += bytes.length;
-  }
-
-  get length(): number {
-    return this.#length;
   }
 
   bytes(): Uint8Array {
@@ -73,26 +57,9 @@ export class VarintReader {
     }
   }
 
-  readBigInt(): bigint {
-    let low = 0;
-    let byte = 0x80;
-    for (let unit = 1; byte >= 0x80 && unit < 2 ** 49; unit *= 0x80) {
-      byte = this.#next();
-      low += (byte & 0x7f) * unit;
-    }
-    let value = BigInt(low);
-    for (let shift = 49n; byte >= 0x80; shift += 7n) {
-      byte = this.#next();
-      value += BigInt(byte & 0x7f) << shift;
-    }
-    return value;
-  }
-
   #next(): number {
     const byte = this.#bytes[this.#at++];
     if (byte === undefined) throw new RangeError('a stored number is cut off');
     return byte;
   }
 }
-
-const maxSafe = BigInt(Number.MAX_SAFE_INTEGER);

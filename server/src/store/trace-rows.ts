@@ -26,8 +26,6 @@ export const payloadColumns = ['zstd_mask', 'checksum', ...payloadNames].join(',
 /** The columns of both tables. */
 export const traceColumns = `${shortColumns}, ${payloadColumns}`;
 
-export type ColumnValue = string | number | null;
-
 /** The value of each column of a trace, as source code. A status is stored as a flag, everything else as it is. */
 export const narrowSources: readonly string[] = narrowNames.map((name) =>
   name === 'status' ? `(trace.status === 'error' ? 1 : 0)` : `trace.${name}`,

@@ -151,18 +151,6 @@ export function costParts(rates: Rates, counts: TokenCounts): CostPart[] | null 
   return parts;
 }
 
-/** False if the parts of a count are more than the count. */
-export function areConsistent(counts: TokenCounts): boolean {
-  return kinds.every((kind) => {
-    const whole = counts[kind] ?? null;
-    const parts = (partsOf.get(kind) ?? noParts).reduce(
-      (sum, part) => sum + (counts[part] ?? 0),
-      0,
-    );
-    return whole === null || parts <= whole;
-  });
-}
-
 function areUsable({ tokens }: Rates, counts: TokenCounts): boolean {
   const { input = null, output = null, cacheRead, inputAudio } = counts;
   if (input === null && output === null) return false;

@@ -67,11 +67,6 @@ export function isWriteError(error: unknown): boolean {
   return errcodeOf(error) === writeError;
 }
 
-/** A failed read, write or sync of the disk. */
-export function isIoError(error: unknown): boolean {
-  return (errcodeOf(error) & 0xff) === kinds.ioError;
-}
-
 /** Whether a file is not a database, or a damaged one. */
 export function isDamaged(error: unknown): boolean {
   const kind = errcodeOf(error) & 0xff;
